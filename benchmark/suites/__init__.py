@@ -1,0 +1,1 @@
+"""Suites: named runs, each a small TOML file in this folder."""
