@@ -3,7 +3,7 @@
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pydantic
 from pydantic import BaseModel, ConfigDict
@@ -53,7 +53,7 @@ class Plugin(BaseModel):
         ]
 
     @classmethod
-    def create(cls, **given: object) -> "Plugin":
+    def create(cls, **given: object) -> Self:
         """An instance from user input; a wrong name or value is an error that says what is right."""
         unknown = [name for name in given if name not in cls.model_fields]
         if unknown:

@@ -1,0 +1,246 @@
+"""One process a cell, with hard limits.
+
+Cells are forked from multiprocessing's fork server, which has the heavy libraries loaded already. Each leads a process
+group of its own, so that a limit ends everything that the cell started; what it prints goes to a file; and it dies
+with the supervisor. (Pebble's pool was measured first: five times the overhead a cell, and a timed-out cell's own
+child processes survived it. See docs/design.md.)
+"""
+
+import ctypes
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+from ppgsl_bench.rows import Status
+
+Message = dict[str, Any]
+Work = Callable[[Message], Message]
+
+# Modules that the fork server imports once, so that no cell pays for them. `__main__` keeps multiprocessing from
+# importing the command line again in every cell.
+PRELOAD = ("__main__", "ppgsl_bench.cell")
+
+_LOG_TAIL_BYTES = 4000
+# How often resident memory is looked at while a memory limit is set.
+_MEMORY_POLL_SECONDS = 0.05
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one cell may use."""
+
+    seconds: float | None = None
+    memory_bytes: int | None = None
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell's process ended; `message` is what it reported, if it came to that."""
+
+    status: Status
+    reason: str = ""
+    message: Message = field(default_factory=dict)
+    log: str = ""
+
+
+class CellProcesses:
+    """Runs cells side by side and says how each ended. A context manager: leaving it kills what still runs."""
+
+    def __init__(self, work: Work, limits: Limits) -> None:
+        self._work = work
+        self._limits = limits
+        self._running: dict[str, _Running] = {}
+        for variable in _THREAD_VARIABLES:
+            os.environ[variable] = str(limits.threads)
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(list(PRELOAD))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for running in self._running.values():
+            running.kill()
+        self._running.clear()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, token: str, request: Message) -> None:
+        """Begin one cell."""
+        receiving, sending = self._context.Pipe(duplex=False)
+        log = Path(tempfile.mkstemp(prefix="ppgsl-bench-", suffix=".log")[1])
+        arguments = (self._work, request, sending, str(log), os.getpid(), self._limits.threads)
+        process = self._context.Process(target=_run, args=arguments, daemon=False)
+        process.start()
+        sending.close()
+        self._running[token] = _Running(process, receiving, log, time.monotonic(), self._limits)
+
+    def wait(self, seconds: float | None = None) -> list[tuple[str, Outcome]]:
+        """Cells that ended, at least one of them unless `seconds` pass or nothing runs."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self._running:
+            ready = wait([r.process.sentinel for r in self._running.values()], self._patience(deadline))
+            ended = []
+            for token, running in list(self._running.items()):
+                if running.process.sentinel in ready or running.over_limit():
+                    ended.append((token, running.finish()))
+                    del self._running[token]
+            if ended or (deadline is not None and time.monotonic() >= deadline):
+                return ended
+        return []
+
+    def _patience(self, deadline: float | None) -> float | None:
+        moments = [m for m in (deadline, *(r.deadline for r in self._running.values())) if m is not None]
+        patience = max(0.0, min(moments) - time.monotonic()) if moments else None
+        if self._limits.memory_bytes is not None:
+            patience = min(patience, _MEMORY_POLL_SECONDS) if patience is not None else _MEMORY_POLL_SECONDS
+        return patience
+
+
+class _Running:
+    """A cell's process as its supervisor sees it."""
+
+    def __init__(self, process: BaseProcess, receiving: Connection, log: Path, begun: float, limits: Limits) -> None:
+        self.process = process
+        self.deadline = None if limits.seconds is None else begun + limits.seconds
+        self._receiving = receiving
+        self._log = log
+        self._limits = limits
+        self._verdict: Outcome | None = None
+
+    def over_limit(self) -> bool:
+        """Whether a limit is exceeded; the verdict is remembered for `finish`."""
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            self._verdict = Outcome("timeout", f"exceeded the time limit of {self._limits.seconds:g} s")
+        elif self._limits.memory_bytes is not None and self._resident_bytes() > self._limits.memory_bytes:
+            limit = self._limits.memory_bytes / 2**20
+            self._verdict = Outcome("out-of-memory", f"exceeded the memory limit of {limit:,.0f} MiB")
+        return self._verdict is not None
+
+    def finish(self) -> Outcome:
+        """End the process group if it still runs, and say how the cell ended."""
+        message = self._received()
+        self.kill()
+        log = _tail(self._log)
+        self._log.unlink(missing_ok=True)
+        code = self.process.exitcode
+        self.process.close()
+        if self._verdict is not None and message is None:
+            return Outcome(self._verdict.status, self._verdict.reason, log=log)
+        if message is not None:
+            status: Status = message.pop("status")
+            return Outcome(status, message.pop("reason", ""), message, log if status != "ok" else "")
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            hint = " (the system may have run out of memory)" if -code == signal.SIGKILL else ""
+            return Outcome("killed", f"the process was ended by {name}{hint}", log=log)
+        return Outcome("failed", f"the process exited with code {code} and without a result", log=log)
+
+    def kill(self) -> None:
+        """Kill the whole group; the cell made itself its leader."""
+        pid = self.process.pid
+        if pid is not None:
+            try:
+                os.killpg(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                # It had not come round to making a group, or everything in it has ended.
+                if self.process.is_alive():
+                    self.process.kill()
+        self.process.join()
+        self._receiving.close()
+
+    def _received(self) -> Message | None:
+        if self._receiving.closed:
+            return None
+        try:
+            if self._receiving.poll():
+                message: Message = json.loads(self._receiving.recv_bytes())
+                return message
+        except (EOFError, OSError):
+            pass  # the process died while it was writing: there is no message
+        return None
+
+    def _resident_bytes(self) -> int:
+        try:
+            leader = psutil.Process(self.process.pid)
+            family = [leader, *leader.children(recursive=True)]
+            return sum(int(p.memory_info().rss) for p in family if p.is_running())
+        except psutil.Error:
+            return 0
+
+
+def _run(work: Work, request: Message, sending: Connection, log: str, supervisor: int, threads: int) -> None:
+    """What happens inside a cell's process."""
+    os.setsid()
+    _die_with_parent(supervisor)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, errors="replace")
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, errors="replace")
+    _limit_threads(threads)
+    try:
+        message = work(request)
+    except MemoryError as error:
+        traceback.print_exc()
+        message = {"status": "out-of-memory", "reason": f"MemoryError: {error}"}
+    except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes a row
+        traceback.print_exc()
+        status = "out-of-memory" if _is_out_of_memory(error) else "failed"
+        message = {"status": status, "reason": f"{type(error).__name__}: {error}"}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sending.send_bytes(json.dumps(message).encode())
+    sending.close()
+    # Threads or exit handlers of a plugin must not keep a finished cell alive.
+    os._exit(0)
+
+
+def _die_with_parent(supervisor: int) -> None:
+    # The parent is the fork server, which ends with the supervisor.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if not psutil.pid_exists(supervisor):
+        os._exit(1)
+
+
+def _limit_threads(threads: int) -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(threads)
+    numba = sys.modules.get("numba")
+    if numba is not None:
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    torch = sys.modules.get("torch")
+    allocation = "not enough memory" in str(error) or "can't allocate memory" in str(error)
+    return allocation or (torch is not None and isinstance(error, torch.OutOfMemoryError))
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _LOG_TAIL_BYTES))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
