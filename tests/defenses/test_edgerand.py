@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from dp_audit import audited_epsilon
 from hypothesis import given
 from scipy import stats
 from strategies import graphs
@@ -15,6 +16,7 @@ from ppgsl_bench.pairs import contains, num_pairs
 
 FALSE_ALARM = 1e-3
 NOBODY = np.empty((0, 2), dtype=np.int64)
+CANARY = (3, 17)  # unlinked in the graph that the audit uses
 
 
 def dense_edgerand(graph, epsilon, rng):
@@ -64,6 +66,14 @@ def test_same_law_as_the_dense_mechanism(random_graph, rng, epsilon):
     is_link = contains(graph.ranks, np.arange(pairs))
     for part in (is_link, ~is_link):
         assert stats.ks_2samp(sparse[:, part].sum(axis=1), dense[:, part].sum(axis=1)).pvalue > FALSE_ALARM
+
+
+def test_audit_of_the_publication(random_graph, rng):
+    """The canary's bit alone is worth all of ε, so that the bound is near it, and a claim of ε/2 would be caught."""
+    graph = random_graph(30, 60)
+    defense = EdgeRand(epsilon=2.0)
+    bound = audited_epsilon(lambda g: defense.publish(g, NOBODY, rng), graph, CANARY, 3_000)
+    assert 1.7 < bound <= defense.epsilon
 
 
 @given(graphs())
