@@ -1,40 +1,27 @@
 """Datasets: where graphs come from. One file a family."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import ClassVar
 
+from ppgsl_bench.datasets.sources import Layout, RawFile, Sources, default_cache_dir
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.plugin import Field, Plugin
 from ppgsl_bench.registry import Registry
 
-__all__ = ["Dataset", "Field", "Sources", "register", "registry"]
-
-
-def default_cache_dir() -> Path:
-    """The user's cache folder for downloaded datasets."""
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("ppgsl-bench")) / "datasets"
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Where raw files may be taken from.
-
-    Attributes:
-        data_dirs: folders in the layout of PyG's raw files, searched first.
-        cache_dir: where downloads are kept.
-        offline: never touch the network.
-    """
-
-    data_dirs: tuple[Path, ...] = ()
-    cache_dir: Path = field(default_factory=default_cache_dir)
-    offline: bool = False
+__all__ = ["Dataset", "Field", "Layout", "RawFile", "Sources", "default_cache_dir", "register", "registry"]
 
 
 class Dataset(Plugin):
     """A graph by name."""
+
+    layouts: ClassVar[tuple[Layout, ...]] = ()
+    """Pinned raw files; any one complete layout will do, earlier ones are preferred. Empty for generated graphs."""
+
+    origin: ClassVar[str] = ""
+    """Whose data it is and what was done to it, in a sentence or two."""
+
+    licence: ClassVar[str] = ""
+    """What is known of the terms of use."""
 
     @abstractmethod
     def fingerprint(self, sources: Sources) -> str:

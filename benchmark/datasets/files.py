@@ -1,0 +1,162 @@
+"""The user's own graph, from a file: edge lists, GraphML, GML, NumPy archives."""
+
+import hashlib
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppgsl_bench.datasets import Dataset, Field, Sources, register
+from ppgsl_bench.datasets.edge_list import canonical_order, listed, read_edge_list, refuse_loops_and_repeats
+from ppgsl_bench.errors import GraphError, UserError
+from ppgsl_bench.graph import Features, Graph
+
+EDGE_LIST_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist")
+SUFFIXES = (*EDGE_LIST_SUFFIXES, ".graphml", ".gml", ".npz")
+
+_CSR_KEYS = ("x_data", "x_indices", "x_indptr", "x_shape")
+_NPZ_KEYS = ("edges", "num_nodes", "weights", "x", *_CSR_KEYS, "y")
+
+
+@register("file", version=1)
+class GraphFile(Dataset):
+    """Your own graph: edge list (.csv, .tsv, .txt), .graphml, .gml or .npz."""
+
+    path: str = Field("", min_length=1, help="the file; its ending says how to read it")
+
+    origin = "the user's own file"
+
+    def fingerprint(self, sources: Sources) -> str:  # noqa: ARG002
+        """SHA-256 of the file."""
+        with _existing(Path(self.path)).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def load(self, sources: Sources) -> Graph:  # noqa: ARG002
+        """Read the file; the names of the nodes are not kept (`read_graph_file` gives them)."""
+        graph, _ = read_graph_file(Path(self.path))
+        return replace(graph, name=self.label)
+
+
+def read_graph_file(path: Path) -> tuple[Graph, list[str]]:
+    """A graph and the names of its nodes (node i is called `ids[i]`), from any of the known kinds of file.
+
+    Edge lists: see `read_edge_list`. GraphML and GML: nodes, links and the links' attribute `weight`, if all have it;
+    the direction of links is dropped. NumPy archives (no pickles): `edges` of shape [E, 2], and optionally `num_nodes`,
+    `weights`, features `x` (dense) or `x_data`, `x_indices`, `x_indptr`, `x_shape` (CSR), labels `y`.
+    Self-loops and links given twice, in either direction, are refused.
+    """
+    path = _existing(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(f"{path}: unknown ending {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
+    if suffix == ".npz":
+        return _from_npz(path)
+    if suffix in EDGE_LIST_SUFFIXES:
+        edges = read_edge_list(path)
+        graph = Graph.from_pairs(len(edges.ids), edges.pairs, weights=edges.weights, name=path.name)
+        return graph, edges.ids
+    return _from_networkx(path, suffix)
+
+
+def _existing(path: Path) -> Path:
+    path = path.expanduser()
+    if not path.exists():
+        raise UserError(f"{path}: no such file")
+    if not path.is_file():
+        raise UserError(f"{path}: not a file; expected an edge list, GraphML, GML or .npz file")
+    return path
+
+
+def _from_networkx(path: Path, suffix: str) -> tuple[Graph, list[str]]:
+    import networkx as nx
+
+    try:
+        source = nx.read_graphml(path) if suffix == ".graphml" else _read_gml(path)
+    except (nx.NetworkXException, ParseError, ValueError, KeyError) as error:
+        raise GraphError(f"{path}: not a readable {suffix[1:]} file: {error}") from error
+    ids = canonical_order([str(node) for node in source])
+    place = {name: i for i, name in enumerate(ids)}
+    if len(place) < len(ids):
+        raise GraphError(f"{path}: two nodes have the same name")
+    links = list(source.edges(data="weight"))
+    if not links:
+        raise GraphError(f"{path}: no links")
+    pairs = np.array([(place[str(u)], place[str(v)]) for u, v, _ in links], dtype=np.int64)
+
+    def where(i: int) -> str:
+        return f"link {i + 1}"
+
+    refuse_loops_and_repeats(path, pairs, ids, where)
+    weights = [weight for *_, weight in links]
+    unweighted = np.flatnonzero([weight is None for weight in weights])
+    if len(unweighted) == len(links):
+        return _graph(path, len(ids), pairs), ids
+    if len(unweighted):
+        raise GraphError(f"{path}: some links have a weight, these have none: {listed(unweighted, where)}")
+    unreadable = np.flatnonzero([not isinstance(weight, int | float) for weight in weights])
+    if len(unreadable):
+        raise GraphError(
+            f"{path}: weights that are not numbers: {listed(unreadable, lambda i: f'{where(i)} {weights[i]!r}')}"
+        )
+    return _graph(path, len(ids), pairs, weights=weights), ids
+
+
+def _read_gml(path: Path) -> Any:
+    import networkx as nx
+
+    try:
+        return nx.read_gml(path, label="label")
+    except nx.NetworkXError as error:
+        if "no 'label' attribute" not in str(error):
+            raise
+        return nx.read_gml(path, label="id")
+
+
+def _from_npz(path: Path) -> tuple[Graph, list[str]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise GraphError(f"{path}: not a readable .npz archive of plain arrays: {error}") from error
+    unknown = [key for key in arrays if key not in _NPZ_KEYS]
+    if unknown or "edges" not in arrays:
+        raise GraphError(
+            f"{path}: has the arrays {', '.join(arrays) or 'none'}; "
+            f"expected edges and, if wanted, {', '.join(_NPZ_KEYS[1:])}"
+        )
+    edges = arrays["edges"]
+    implied = int(edges.max()) + 1 if edges.size else 0
+    num_nodes = int(arrays["num_nodes"]) if "num_nodes" in arrays else implied
+    graph = _graph(
+        path, num_nodes, edges, weights=arrays.get("weights"), x=_npz_features(path, arrays), y=arrays.get("y")
+    )
+    return graph, [str(i) for i in range(num_nodes)]
+
+
+def _npz_features(path: Path, arrays: dict[str, Any]) -> Features | None:
+    given = [key for key in _CSR_KEYS if key in arrays]
+    if not given:
+        return arrays.get("x")
+    if len(given) < len(_CSR_KEYS) or "x" in arrays:
+        raise GraphError(
+            f"{path}: sparse features need all of {', '.join(_CSR_KEYS)} and no x; found {', '.join(given)}"
+        )
+    data, indices, indptr, shape = (arrays[key] for key in _CSR_KEYS)
+    try:
+        matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError) as error:
+        raise GraphError(f"{path}: the sparse features do not make a CSR matrix: {error}") from error
+    return matrix
+
+
+def _graph(path: Path, num_nodes: int, pairs: Any, **parts: Any) -> Graph:
+    """`Graph.from_pairs`, with the file's name in front of what it refuses."""
+    try:
+        return Graph.from_pairs(num_nodes, pairs, name=path.name, **parts)
+    except GraphError as error:
+        raise GraphError(f"{path}: {error}") from error
