@@ -4,6 +4,7 @@ A cell sees what its stage may see and nothing else: an oblivious defense never 
 an attack has the published graph and unlabelled pairs; the answers are read only after the plugin has returned.
 """
 
+import errno
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -77,6 +78,10 @@ def run_cell(cell: Cell, inputs: Inputs) -> Message:
         return _STAGES[cell.kind](cell, inputs, Objects(Path(inputs.objects)))
     except DamagedObjectError as error:
         return {"status": "damaged-input", "reason": str(error), "damaged": error.digest}
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        return {"status": "disk-full", "reason": str(error)}
 
 
 def _split(cell: Cell, inputs: Inputs, objects: Objects) -> Message:

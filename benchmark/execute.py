@@ -146,10 +146,13 @@ class _Run:
         return [self.rows[key] for key in self._ancestor_keys(cell.key)]
 
     def _settle(self, cell: Cell, outcome: Outcome) -> None:
-        damaged = outcome.message.get("damaged")
-        if damaged is None:
+        if outcome.status == "disk-full":
+            # Not the cell's fault, so not its row: it is still to be done once there is room.
+            raise UserError(f"{outcome.reason}, in {cell.label}; make room and give the same command again")
+        if outcome.status != "damaged-input":
             self._store(cell, outcome)
             return
+        damaged = outcome.message["damaged"]
         # An input turned out damaged: the cell that made it runs again, and this one waits for it.
         rows = [self.rows[key] for key in self._ancestor_keys(cell.key) if key in self.rows]
         source = next((row for row in rows if damaged in row.artifacts.values()), None)
@@ -179,6 +182,8 @@ class _Run:
         settings = self.settings
         origin = provenance(device=settings.device, threads=settings.limits.threads, jobs=settings.jobs)
         known = {name: value for name, value in outcome.message.items() if name != "digests"}
+        if outcome.status == "disk-full" or outcome.status == "damaged-input":  # noqa: PLR1714 - narrows the type
+            raise ValueError(f"{outcome.status} is not an outcome of {cell.label}")
         row = Row(
             key=cell.key,
             kind=cell.kind,

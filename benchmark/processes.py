@@ -15,23 +15,25 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Self
+from types import ModuleType
+from typing import Any, Literal, Self
 
 import psutil
 
 from ppgsl_bench.rows import Status
 
 Message = dict[str, Any]
+Interruption = Literal["damaged-input", "disk-full"]
+"""Ways to end that are not the cell's own doing: no row is made of them."""
 Work = Callable[[Message], Message]
 
-# Modules that the fork server imports once, so that no cell pays for them. `__main__` keeps multiprocessing from
-# importing the command line again in every cell.
-PRELOAD = ("__main__", "ppgsl_bench.cell")
+PRELOAD = ("ppgsl_bench.preloaded",)
 
 _LOG_TAIL_BYTES = 4000
 # How often resident memory is looked at while a memory limit is set.
@@ -53,7 +55,7 @@ class Limits:
 class Outcome:
     """How a cell's process ended; `message` is what it reported, if it came to that."""
 
-    status: Status
+    status: Status | Interruption
     reason: str = ""
     message: Message = field(default_factory=dict)
     log: str = ""
@@ -88,7 +90,8 @@ class CellProcesses:
         log = Path(tempfile.mkstemp(prefix="ppgsl-bench-", suffix=".log")[1])
         arguments = (self._work, request, sending, str(log), os.getpid(), self._limits.threads)
         process = self._context.Process(target=_run, args=arguments, daemon=False)
-        process.start()
+        with _without_main_module():
+            process.start()
         sending.close()
         self._running[token] = _Running(process, receiving, log, time.monotonic(), self._limits)
 
@@ -145,7 +148,7 @@ class _Running:
         if self._verdict is not None and message is None:
             return Outcome(self._verdict.status, self._verdict.reason, log=log)
         if message is not None:
-            status: Status = message.pop("status")
+            status: Status | Interruption = message.pop("status")
             return Outcome(status, message.pop("reason", ""), message, log if status != "ok" else "")
         if code is not None and code < 0:
             name = signal.Signals(-code).name
@@ -184,6 +187,17 @@ class _Running:
             return sum(int(p.memory_info().rss) for p in family if p.is_running())
         except psutil.Error:
             return 0
+
+
+@contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Keep multiprocessing from running the caller's script again in every cell, which needs nothing of it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _run(work: Work, request: Message, sending: Connection, log: str, supervisor: int, threads: int) -> None:

@@ -183,12 +183,15 @@ class Results:
     def put(self, row: Row) -> None:
         """Store a row; durable when this returns."""
         document = row.to_json()
-        with self._writable() as connection:
-            connection.execute(
-                "INSERT INTO rows (key, document, checksum) VALUES (?, ?, ?) "
-                "ON CONFLICT (key) DO UPDATE SET document = excluded.document, checksum = excluded.checksum",
-                (row.key, document, _checksum(row.key, document)),
-            )
+        try:
+            with self._writable() as connection:
+                connection.execute(
+                    "INSERT INTO rows (key, document, checksum) VALUES (?, ?, ?) "
+                    "ON CONFLICT (key) DO UPDATE SET document = excluded.document, checksum = excluded.checksum",
+                    (row.key, document, _checksum(row.key, document)),
+                )
+        except sqlite3.OperationalError as error:
+            raise UserError(f"cannot store a row in {self._database}: {error}; the rows before it are kept") from error
 
     def delete(self, keys: Iterable[str]) -> None:
         """Forget rows, so that their cells run again."""
