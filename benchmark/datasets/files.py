@@ -9,6 +9,7 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ppgsl_bench.datasets import Dataset, Field, Sources, register
 from ppgsl_bench.datasets.edge_list import canonical_order, listed, read_edge_list, refuse_loops_and_repeats
@@ -118,9 +119,8 @@ def _read_gml(path: Path) -> Any:
 
 def _from_npz(path: Path) -> tuple[Graph, list[str]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        arrays = _npz_arrays(path)
+    except (ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise GraphError(f"{path}: not a readable .npz archive of plain arrays: {error}") from error
     unknown = [key for key in arrays if key not in _NPZ_KEYS]
     if unknown or "edges" not in arrays:
@@ -129,12 +129,23 @@ def _from_npz(path: Path) -> tuple[Graph, list[str]]:
             f"expected edges and, if wanted, {', '.join(_NPZ_KEYS[1:])}"
         )
     edges = arrays["edges"]
-    implied = int(edges.max()) + 1 if edges.size else 0
-    num_nodes = int(arrays["num_nodes"]) if "num_nodes" in arrays else implied
+    counts = np.issubdtype(edges.dtype, np.integer) and edges.size > 0
+    given = arrays.get("num_nodes", np.array(int(edges.max()) + 1 if counts else 0))
+    if given.shape != () or not np.issubdtype(given.dtype, np.integer):
+        raise GraphError(f"{path}: num_nodes is {given.tolist()!r}; expected one whole number")
+    num_nodes = int(given)
     graph = _graph(
         path, num_nodes, edges, weights=arrays.get("weights"), x=_npz_features(path, arrays), y=arrays.get("y")
     )
     return graph, [str(i) for i in range(num_nodes)]
+
+
+def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    loaded = np.load(path, allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        raise TypeError("it is a single array without a name")
+    with loaded as archive:
+        return dict(archive)
 
 
 def _npz_features(path: Path, arrays: dict[str, Any]) -> Features | None:

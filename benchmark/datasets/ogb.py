@@ -155,15 +155,22 @@ def _download(url: str, raw: Path) -> Path:
     try:
         with tempfile.TemporaryDirectory(dir=raw.parent) as temporary:
             archive = pooch.retrieve(url, known_hash=None, fname="archive.zip", path=temporary)
-            unpacked = Path(temporary) / "raw"
-            unpacked.mkdir()
-            with zipfile.ZipFile(archive) as members:
-                for info in members.infolist():
-                    member = PurePosixPath(info.filename)
-                    if member.parent.name == "raw" and not info.is_dir():
-                        with members.open(info) as source, (unpacked / member.name).open("wb") as target:
-                            shutil.copyfileobj(source, target)
-            unpacked.rename(raw)
+            _unpacked_raw(Path(archive)).rename(raw)
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise UserError(f"downloading {url} failed: {error}") from error
     return raw
+
+
+def _unpacked_raw(archive: Path) -> Path:
+    """The files of the archive's folder `raw`, in a new folder beside it; by name only: no path leads elsewhere."""
+    folder = archive.with_name("raw")
+    folder.mkdir()
+    with zipfile.ZipFile(archive) as members:
+        for info in members.infolist():
+            member = PurePosixPath(info.filename)
+            if member.parent.name == "raw" and not info.is_dir():
+                with members.open(info) as source, (folder / member.name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    if not any(folder.iterdir()):
+        raise ValueError("the archive has no folder raw")
+    return folder

@@ -58,8 +58,8 @@ def assemble(objects: dict[str, Any], test_index: NDArray[np.int64]) -> tuple[sp
     """Features and labels of all nodes in node order.
 
     `allx` and `ally` hold the nodes before the test nodes, `tx` and `ty` the test nodes in the order of `test_index`,
-    which shuffles a range of ids. In CiteSeer that range has gaps: 15 nodes that have links but neither words nor topic.
-    They get no features and, as in PyG, label 0.
+    which shuffles a range of ids. In CiteSeer that range has gaps: 15 nodes with links but without words or topic. They
+    get no features and, as in PyG, label 0.
     """
     first, last = int(test_index.min()), int(test_index.max())
     slot = test_index - first
