@@ -1,0 +1,166 @@
+"""Graph autoencoder (Kipf and Welling, "Variational Graph Auto-Encoders", 2016), four scorers, and a masked variant.
+
+A two-layer GCN whose node vectors are trained so that inner products tell published links from unlinked pairs, drawn
+afresh each epoch. The vectors of the last epoch are used: stopping where hidden links score best would be looking at
+them. Every published link counts as one positive, whatever its weight; weights count in message passing.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from ppgsl_bench.attacks import Embedding, EmbeddingAttack, Encoder, Field, Scores, register
+from ppgsl_bench.attacks.scorers import concatenated, cosine, hadamard, inner_product, support_vector_scores
+from ppgsl_bench.device import torch_generator
+from ppgsl_bench.graph import Graph
+from ppgsl_bench.link_loss import draw_non_links, link_loss
+from ppgsl_bench.message_passing import GCN, SparseMatrix, input_features, normalised_adjacency
+from ppgsl_bench.pairs import Pairs, sample_distinct
+from ppgsl_bench.plugin import Plugin
+
+
+class GAEParameters(Plugin):
+    """What the encoder and the attacks on it have in common."""
+
+    hidden: int = Field(32, ge=1, help="width of the first layer")
+    dimensions: int = Field(16, ge=1, help="width of the node vectors")
+    epochs: int = Field(200, ge=0, help="training steps; the last one's vectors are used")
+    learning_rate: float = Field(0.01, gt=0, help="step size of Adam")
+
+
+class GAE(GAEParameters, Encoder):
+    """Node vectors of a graph autoencoder."""
+
+    name: ClassVar[str] = "gae"
+    version: ClassVar[int] = 1
+
+    def embed(self, published: Graph, rng: np.random.Generator) -> Embedding:
+        """Train on the published links; without any, the vectors are a random projection of the features."""
+        features = input_features(published)
+        adjacency = normalised_adjacency(published)
+        model = GCN(features.shape[1], [self.hidden, self.dimensions], torch_generator(rng))
+        optimizer = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
+        for _ in range(self.epochs if published.num_edges else 0):
+            optimizer.zero_grad()
+            supervised, seen = self._divide(published, adjacency, rng)
+            non_links = draw_non_links(published, len(supervised), rng)
+            loss = link_loss(model(seen, features), supervised, non_links)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        with torch.no_grad():
+            vectors: Embedding = model(adjacency, features).cpu().numpy()
+        return vectors
+
+    def _divide(
+        self,
+        published: Graph,
+        adjacency: SparseMatrix,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> tuple[Pairs, SparseMatrix]:
+        """The links to be reconstructed in one epoch, and what messages travel along: here, all for both."""
+        return published.edges, adjacency
+
+
+class MaskedGAEParameters(GAEParameters):
+    """Parameters of the masked variant; the share is that of Li et al., "What's Behind the Mask", KDD 2023."""
+
+    masked_share: float = Field(0.7, gt=0, lt=1, help="share of the links hidden and reconstructed in each epoch")
+
+
+class MaskedGAE(MaskedGAEParameters, GAE):
+    """Node vectors of a graph autoencoder that reconstructs links it was not shown."""
+
+    name: ClassVar[str] = "gae-masked"
+    version: ClassVar[int] = 1
+
+    def _divide(
+        self,
+        published: Graph,
+        adjacency: SparseMatrix,  # noqa: ARG002
+        rng: np.random.Generator,
+    ) -> tuple[Pairs, SparseMatrix]:
+        """A random part of the links to be reconstructed; messages travel along the rest."""
+        count = max(1, round(self.masked_share * published.num_edges))
+        masked = published.edges[sample_distinct(published.num_edges, count, rng)]
+        return masked, normalised_adjacency(published.without_edges(masked))
+
+
+@register("gae-cos", version=1, tags=("paper",))
+class GAECosine(GAEParameters, EmbeddingAttack):
+    """Cosine of graph-autoencoder vectors."""
+
+    encoder_class = GAE
+
+    def score_embedding(
+        self,
+        embedding: Embedding,
+        published: Graph,  # noqa: ARG002
+        pairs: Pairs,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Scores:
+        """cos(z_u, z_v)."""
+        return cosine(embedding, pairs)
+
+
+@register("gae-svc", version=1, tags=("paper",))
+class GAESVC(GAEParameters, EmbeddingAttack):
+    """Linear SVM on concatenated graph-autoencoder vectors; learns node popularity only."""
+
+    max_links: int = Field(50_000, ge=1, help="train on this many published links at the most")
+
+    encoder_class = GAE
+
+    def score_embedding(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
+        """f([z_u ; z_v]), mean over both orders."""
+        return support_vector_scores(concatenated, embedding, published, pairs, rng, max_links=self.max_links)
+
+
+@register("gae-ip", version=1)
+class GAEInnerProduct(GAEParameters, EmbeddingAttack):
+    """Inner product of graph-autoencoder vectors, the autoencoder's own decoder."""
+
+    encoder_class = GAE
+
+    def score_embedding(
+        self,
+        embedding: Embedding,
+        published: Graph,  # noqa: ARG002
+        pairs: Pairs,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Scores:
+        """z_u · z_v."""
+        return inner_product(embedding, pairs)
+
+
+@register("gae-had", version=1)
+class GAEHadamard(GAEParameters, EmbeddingAttack):
+    """Linear SVM on products of graph-autoencoder vectors."""
+
+    max_links: int = Field(50_000, ge=1, help="train on this many published links at the most")
+
+    encoder_class = GAE
+
+    def score_embedding(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
+        """f(z_u ∘ z_v)."""
+        return support_vector_scores(hadamard, embedding, published, pairs, rng, max_links=self.max_links)
+
+
+@register("gae-masked", version=1)
+class GAEMasked(MaskedGAEParameters, EmbeddingAttack):
+    """Cosine of autoencoder vectors, trained on links left out of message passing.
+
+    A hidden link is not among the messages when it is scored; here the training links are not either.
+    """
+
+    encoder_class = MaskedGAE
+
+    def score_embedding(
+        self,
+        embedding: Embedding,
+        published: Graph,  # noqa: ARG002
+        pairs: Pairs,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Scores:
+        """cos(z_u, z_v)."""
+        return cosine(embedding, pairs)
