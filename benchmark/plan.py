@@ -23,6 +23,7 @@ from ppgsl_bench import defenses as defense_plugins
 from ppgsl_bench import utilities as utility_plugins
 from ppgsl_bench.attacks import Attack, EmbeddingAttack
 from ppgsl_bench.datasets import Dataset, Sources
+from ppgsl_bench.datasets.files import SUFFIXES
 from ppgsl_bench.defenses import Defense
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.expressions import Expression, parse
@@ -181,7 +182,7 @@ def _hash(*parts: str | int) -> str:
 
 def _dataset(text: str) -> Dataset:
     # A user's own file, and OGB's names, which are not plugin names.
-    if os.sep in text or Path(text).suffix.lower() in {".csv", ".tsv", ".txt", ".npz", ".gml", ".graphml", ".edges"}:
+    if os.sep in text or Path(text).suffix.lower() in SUFFIXES:
         return _create(dataset_plugins.registry, Expression("file", {"path": text}))
     if text.startswith("ogb:"):
         return _create(dataset_plugins.registry, Expression("ogb", {"dataset": text.removeprefix("ogb:")}))
