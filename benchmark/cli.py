@@ -381,6 +381,7 @@ def _settings(
 ) -> "Settings":
     import psutil
 
+    from ppgsl_bench.device import resolve_device
     from ppgsl_bench.execute import Settings
     from ppgsl_bench.processes import Limits
     from ppgsl_bench.quantities import parse_duration, parse_size
@@ -389,7 +390,7 @@ def _settings(
     memory_bytes = parse_size(memory) if memory else int(_MEMORY_SHARE * psutil.virtual_memory().total / jobs)
     return Settings(
         jobs=jobs,
-        device=device,
+        device=resolve_device(device),
         limits=Limits(parse_duration(timeout), memory_bytes, threads),
         sources=sources,
         plugin_files=tuple(path.resolve() for path in plugin or ()),

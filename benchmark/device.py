@@ -4,6 +4,7 @@ The device belongs to the machine, not to the experiment: it is set once a proce
 provenance, never of its identity.
 """
 
+import re
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,23 @@ if TYPE_CHECKING:
 _device: ContextVar[str] = ContextVar("ppgsl_bench_device", default="cpu")
 
 
-def use_device(name: str) -> None:
-    """Make `cpu`, `cuda`, `cuda:1` … or `auto` (the first GPU if there is one) the device of this process."""
+def resolve_device(name: str) -> str:
+    """The device that `cpu`, `cuda`, `cuda:1` … or `auto` (a GPU if there is one) means on this machine."""
     import torch
 
+    available = torch.cuda.is_available()
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
+        return "cuda" if available else "cpu"
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise UserError(f"--device {name}: expected cpu, cuda, cuda:N or auto")
+    if name != "cpu" and not available:
         raise UserError(f"--device {name}: torch {torch.__version__} sees no GPU here; use --device cpu or auto")
-    _device.set(name)
+    return name
+
+
+def use_device(name: str) -> None:
+    """Make this the device of the process."""
+    _device.set(resolve_device(name))
 
 
 def current_device() -> "torch.device":

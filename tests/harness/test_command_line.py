@@ -207,6 +207,7 @@ def test_ctrl_c_keeps_finished_cells_and_exits_with_130(tmp_path):
         (["run", "--timeout", "soon"], "'soon' is not a duration"),
         (["run", "--memory", "much"], "'much' is not a size"),
         (["run", "--dataset", "no/such.csv"], "no/such.csv"),
+        (["run", "--device", "tpu"], "expected cpu, cuda, cuda:N or auto"),
         (["run", "--plugin", "absent.py"], "no such file"),
         (["run", "--data-dir", "absent"], "no such folder"),
         (["run", "--dataset", "cora", "--offline"], "Cora/raw"),
