@@ -144,7 +144,12 @@ def read_raw(dataset: Described, sources: Sources) -> dict[str, bytes]:
 
 
 def fetch(dataset: Described, sources: Sources) -> list[Path]:
-    """Make sure that the raw files are here, downloading what is absent; returns where they are, verified."""
+    """Make sure that the raw files are here, downloading what is absent; returns where they are, verified.
+
+    A dataset without pinned files has nothing to fetch.
+    """
+    if not dataset.layouts:
+        return []
     read_raw(dataset, sources)
     found = (find(file, sources) for file in _chosen_layout(dataset, sources))
     return [path for path in found if path is not None]

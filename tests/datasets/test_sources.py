@@ -228,6 +228,7 @@ class TestStatus:
     @pytest.mark.parametrize("name", ["er", "synthetic", "karate", "lesmis", "file", "ogb"])
     def test_datasets_without_pinned_files(self, name, sources):
         assert status(name, sources).files == ()
+        assert fetch(registry.get(name), sources) == []
         assert status(name, sources).origin
 
     def test_every_pin_is_a_sha256(self):
