@@ -81,9 +81,6 @@ def main() -> NoReturn:
         app()
     except UserError as error:
         _fail(str(error))
-    except KeyboardInterrupt:
-        typer.echo("interrupted; finished cells are kept, the same command goes on from there", err=True)
-        sys.exit(EXIT_INTERRUPTED)
     sys.exit(0)
 
 
@@ -304,12 +301,14 @@ def datasets(
 
 
 def _availability(report: "DatasetStatus") -> str:
+    if not report.files:
+        return "–"
     damaged = [file for file in report.files if file.intact is False]
     if damaged:
         return f"damaged: {damaged[0].found}"
     places = sorted({file.place for file in report.files if file.found is not None})
     if report.ready:
-        return f"yes ({', '.join(places)})" if places else "yes (generated)"
+        return f"yes ({', '.join(places)})"
     return "no, can be fetched" if report.downloadable else "no, see the docs"
 
 
@@ -329,6 +328,9 @@ def _execute(cells: "Sequence[Cell]", folder: Path, settings: "Settings", *, as_
             execute(list(cells), store, settings, progress)
         except OSError as error:
             raise UserError(f"{error.strerror or error}; finished cells are kept in {folder}") from error
+        except KeyboardInterrupt:
+            typer.echo("interrupted; finished cells are kept, the same command goes on from there", err=True)
+            sys.exit(EXIT_INTERRUPTED)
         wanted = {cell.key for cell in cells}
         rows = [row for row in store.rows() if row.key in wanted]
         notices = store.notices

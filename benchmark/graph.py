@@ -146,6 +146,7 @@ class Graph:
         for label, array in (("edges", self.edges), ("weights", self.weights), ("y", self.y)):
             _update(sha, label, array)
         if isinstance(self.x, sp.csr_array):
+            sha.update(f"|x.shape:{self.x.shape}".encode())
             for label, array in (
                 ("data", self.x.data),
                 ("indices", self.x.indices),

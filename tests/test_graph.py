@@ -115,6 +115,12 @@ def test_the_digest_covers_content_and_not_the_name():
     assert dataclasses.replace(base, name="other").digest == base.digest
 
 
+def test_the_digest_knows_the_width_of_sparse_features():
+    narrow = Graph.from_pairs(2, [[0, 1]], x=sp.csr_array(np.array([[1.0], [0.0]])))
+    wide = Graph.from_pairs(2, [[0, 1]], x=sp.csr_array(np.array([[1.0, 0.0], [0.0, 0.0]])))
+    assert narrow.digest != wide.digest
+
+
 def test_weights_follow_their_links():
     graph = Graph.from_pairs(4, [[3, 2], [1, 0], [2, 1]], weights=[0.3, 0.1, 0.2])
     assert graph.edges.tolist() == [[0, 1], [1, 2], [2, 3]]

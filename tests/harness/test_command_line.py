@@ -68,7 +68,7 @@ def test_a_run_ends_with_a_table_and_says_where_the_rows_are(tmp_path):
     assert "rows: results/rows.sqlite" in result.stdout
     assert "to run" in result.stderr
     again = ppgsl_bench(*SMALL, "--seeds", "2", cwd=tmp_path)
-    assert "20 cells are done already" in again.stderr
+    assert "18 cells are done already" in again.stderr
     assert again.stdout == result.stdout
     listed = json.loads(ppgsl_bench(*SMALL, "--dry-run", "--json", cwd=tmp_path).stdout)
     assert {cell["state"] for cell in listed} == {"done"}
@@ -147,10 +147,10 @@ def test_merging_two_machines_gives_the_rows_of_one(tmp_path):
     for seed in "01":
         ppgsl_bench(*SMALL, "--seeds", f"{seed},", "--results", f"part{seed}", cwd=tmp_path)
     report = ppgsl_bench("merge", "part0", "part1", "part0", "--results", "merged", "--json", cwd=tmp_path)
-    assert [r["added"] for r in json.loads(report.stdout)] == [10, 10, 0]
+    assert [r["added"] for r in json.loads(report.stdout)] == [9, 9, 0]
     assert exported(tmp_path, "merged") == exported(tmp_path, "whole")
     again = ppgsl_bench(*SMALL, "--seeds", "2", "--results", "merged", cwd=tmp_path)
-    assert "20 cells are done already" in again.stderr
+    assert "18 cells are done already" in again.stderr
 
 
 def interrupted_run(folder, arguments, seconds, kill):
@@ -181,12 +181,12 @@ def test_kill_9_loses_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_kill_9_twenty_times_loses_nothing(tmp_path):
-    assert_killing_loses_nothing(tmp_path, 20, 6, [*SMALL, "--seeds", "60"])
+    assert_killing_loses_nothing(tmp_path, 20, 12, [*SMALL, "--seeds", "60"])
 
 
 def test_ctrl_c_keeps_finished_cells_and_exits_with_130(tmp_path):
     arguments = [*SMALL, "--seeds", "200"]
-    for seconds in (8, 16, 32):
+    for seconds in (8, 16, 32, 64):
         code, errors = interrupted_run(tmp_path, arguments, seconds, signal.SIGINT)
         assert code == 130
         assert "Traceback" not in errors
