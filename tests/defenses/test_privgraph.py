@@ -102,6 +102,27 @@ def test_spends_exactly_epsilon_in_three_equal_parts(random_graph, rng, monkeypa
     assert list(budget.ledger.values()) == pytest.approx([epsilon / 3] * 3)
 
 
+def test_noise_is_scaled_to_sensitivity_over_budget(random_graph, rng, monkeypatch):
+    """Per third ε of the budget: counts 1/ε, doubled or two-ended ones 2/ε, and exp(ε/4 · score) for every choice."""
+    scales = {"cells": [], "vector": [], "exponent": []}
+
+    def recording(name, function, argument):
+        def wrapped(*arguments):
+            scales[name].append(arguments[argument])
+            return function(*arguments)
+
+        return wrapped
+
+    monkeypatch.setattr(privgraph, "noisy_cells", recording("cells", privgraph.noisy_cells, 3))
+    monkeypatch.setattr(privgraph, "noisy_vector", recording("vector", privgraph.noisy_vector, 1))
+    monkeypatch.setattr(privgraph, "_adjust", recording("exponent", privgraph._adjust, 4))
+    PrivGraph(epsilon=6).publish(random_graph(100, 300), NOBODY, rng)
+    assert scales["cells"] == pytest.approx([1 / 2] * 2)
+    assert scales["vector"] == pytest.approx([2 / 2] * len(scales["vector"]))
+    assert len(scales["vector"]) >= 2
+    assert scales["exponent"] == pytest.approx([2 / 4])
+
+
 def test_groups_are_full_but_for_the_last(rng):
     sizes = np.bincount(random_groups(1_234, 20, rng))
     assert sorted(sizes.tolist()) == [14] + [20] * 61
