@@ -1,8 +1,7 @@
 """Graph autoencoder (Kipf and Welling, "Variational Graph Auto-Encoders", 2016), four scorers, and a masked variant.
 
 A two-layer GCN whose node vectors are trained so that inner products tell published links from unlinked pairs, drawn
-afresh each epoch. The vectors of the last epoch are used: stopping where hidden links score best would be looking at
-them. Every published link counts as one positive, whatever its weight; weights count in message passing.
+afresh each epoch. Every published link counts as one positive, whatever its weight; weights count in message passing.
 """
 
 from typing import ClassVar
@@ -14,7 +13,7 @@ from ppgsl_bench.attacks import Embedding, EmbeddingAttack, Encoder, Field, Scor
 from ppgsl_bench.attacks.scorers import concatenated, cosine, hadamard, inner_product, support_vector_scores
 from ppgsl_bench.device import torch_generator
 from ppgsl_bench.graph import Graph
-from ppgsl_bench.link_loss import draw_non_links, link_loss
+from ppgsl_bench.link_training import View, train_on_links
 from ppgsl_bench.message_passing import GCN, SparseMatrix, input_features, normalised_adjacency
 from ppgsl_bench.pairs import Pairs, sample_distinct
 from ppgsl_bench.plugin import Plugin
@@ -40,25 +39,21 @@ class GAE(GAEParameters, Encoder):
         features = input_features(published)
         adjacency = normalised_adjacency(published)
         model = GCN(features.shape[1], [self.hidden, self.dimensions], torch_generator(rng))
-        optimizer = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
-        for _ in range(self.epochs if published.num_edges else 0):
-            optimizer.zero_grad()
-            supervised, seen = self._divide(published, adjacency, rng)
-            non_links = draw_non_links(published, len(supervised), rng)
-            loss = link_loss(model(seen, features), supervised, non_links)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+        train_on_links(
+            model,
+            features,
+            published,
+            rng,
+            view=lambda: self._view(published, adjacency, rng),
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+        )
         with torch.no_grad():
             vectors: Embedding = model(adjacency, features).cpu().numpy()
         return vectors
 
-    def _divide(
-        self,
-        published: Graph,
-        adjacency: SparseMatrix,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> tuple[Pairs, SparseMatrix]:
-        """The links to be reconstructed in one epoch, and what messages travel along: here, all for both."""
+    def _view(self, published: Graph, adjacency: SparseMatrix, rng: np.random.Generator) -> View:  # noqa: ARG002
+        """All links to be reconstructed, messages along all of them."""
         return published.edges, adjacency
 
 
@@ -74,13 +69,8 @@ class MaskedGAE(MaskedGAEParameters, GAE):
     name: ClassVar[str] = "gae-masked"
     version: ClassVar[int] = 1
 
-    def _divide(
-        self,
-        published: Graph,
-        adjacency: SparseMatrix,  # noqa: ARG002
-        rng: np.random.Generator,
-    ) -> tuple[Pairs, SparseMatrix]:
-        """A random part of the links to be reconstructed; messages travel along the rest."""
+    def _view(self, published: Graph, adjacency: SparseMatrix, rng: np.random.Generator) -> View:  # noqa: ARG002
+        """A random part of the links to be reconstructed, messages along the rest."""
         count = max(1, round(self.masked_share * published.num_edges))
         masked = published.edges[sample_distinct(published.num_edges, count, rng)]
         return masked, normalised_adjacency(published.without_edges(masked))

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from ppgsl_bench.attacks import Embedding, Scores
+from ppgsl_bench.attacks.features import feature_cosine
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.pairs import Pairs, sample_distinct, sample_pairs_outside
 
@@ -31,10 +32,7 @@ def inner_product(embedding: Embedding, pairs: Pairs) -> Scores:
 
 def cosine(embedding: Embedding, pairs: Pairs) -> Scores:
     """z_u · z_v / (|z_u| |z_v|), and 0 if either vector is zero."""
-    norms = np.sqrt(np.einsum("nd,nd->n", embedding, embedding, dtype=np.float64))
-    scale = norms[pairs].prod(axis=1)
-    scores: Scores = np.divide(inner_product(embedding, pairs), scale, out=np.zeros(len(pairs)), where=scale > 0)
-    return scores
+    return feature_cosine(embedding, pairs)
 
 
 def concatenated(embedding: Embedding, pairs: Pairs) -> NDArray[np.float64]:

@@ -204,7 +204,7 @@ def _linked(indptr: NDArray[np.int32], indices: NDArray[np.int32], u: int, v: in
 
 
 @njit(cache=True)
-def _walk(  # noqa: PLR0917 (numba kernels take arrays, not objects)
+def _walk(
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],
     cumulative: NDArray[np.float64],

@@ -123,7 +123,7 @@ def test_weights_count_and_unit_weights_are_none(random_graph):
 
 @given(graphs(min_edges=1))
 def test_masked_links_are_not_among_the_messages(graph):
-    masked, seen = MaskedGAE()._divide(graph, normalised_adjacency(graph), np.random.default_rng(0))
+    masked, seen = MaskedGAE()._view(graph, normalised_adjacency(graph), np.random.default_rng(0))
     count = max(1, round(0.7 * graph.num_edges))
     assert len(np.unique(ranks_of(masked, graph.num_nodes))) == len(masked) == count
     assert graph.has_edges(masked).all()

@@ -1,0 +1,99 @@
+"""Communities by the Louvain method (Blondel et al., "Fast unfolding of communities in large networks", 2008).
+
+The local moving phase is a numba kernel over CSR rows; a level's communities become the nodes of the next one by a
+sparse product. A graph of 500,000 nodes takes seconds, where networkx takes many minutes.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numpy.typing import NDArray
+
+from ppgsl_bench.graph import Graph
+
+Communities = NDArray[np.int64]
+
+# A level is done when a sweep over all nodes gains less modularity than this, as in networkx.
+_LEAST_GAIN = 1e-7
+
+
+def louvain(graph: Graph, rng: np.random.Generator) -> Communities:
+    """A community number for each node, shape [N], from 0 on without gaps; an isolated node is on its own."""
+    communities = np.arange(graph.num_nodes)
+    adjacency = graph.adjacency.astype(np.float64)
+    total = float(adjacency.sum())
+    if total == 0:
+        return communities
+    while True:
+        order = rng.permutation(adjacency.shape[0])
+        strength = np.asarray(adjacency.sum(axis=1)).ravel()
+        moved = _local_moves(adjacency.indptr, adjacency.indices, adjacency.data, strength, order, total)
+        _, level = np.unique(moved, return_inverse=True)
+        communities = level[communities]
+        count = int(level.max()) + 1
+        if count == adjacency.shape[0]:
+            return communities
+        member = sp.csr_array((np.ones(len(level)), (np.arange(len(level)), level)), shape=(len(level), count))
+        adjacency = (member.T @ adjacency @ member).tocsr()
+
+
+def modularity(graph: Graph, communities: Communities) -> float:
+    """Q = Σ_c (weight inside c / W - (strength of c / 2W)²), W the weight of all links; 0 for a graph without links."""
+    weights = np.ones(graph.num_edges) if graph.weights is None else graph.weights.astype(np.float64)
+    total = float(weights.sum())
+    if total == 0:
+        return 0.0
+    u, v = graph.edges.T
+    inside = float(weights[communities[u] == communities[v]].sum())
+    strength = np.bincount(communities[graph.edges].ravel(), weights=np.repeat(weights, 2))
+    return inside / total - float(np.sum((strength / (2 * total)) ** 2))
+
+
+@njit(cache=True)
+def _local_moves(
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    strength: NDArray[np.float64],
+    order: NDArray[np.int64],
+    total: float,
+) -> NDArray[np.int64]:
+    """Move nodes, one after the other, to the neighbouring community of largest modularity gain until none moves.
+
+    `total` is twice the weight of all links. Moving node i into community c changes the modularity by
+    2 (w(i, c) - strength_i · strength_c / total) / total, where c does not count i itself.
+    """
+    n = len(strength)
+    community = np.arange(n)
+    community_strength = strength.copy()
+    linked = np.zeros(n)
+    touched = np.empty(n, dtype=np.int64)
+    while True:
+        gained = 0.0
+        for i in order:
+            own = community[i]
+            count = 0
+            for k in range(indptr[i], indptr[i + 1]):
+                j = indices[k]
+                if j == i:
+                    continue
+                c = community[j]
+                if linked[c] == 0.0:
+                    touched[count] = c
+                    count += 1
+                linked[c] += weights[k]
+            community_strength[own] -= strength[i]
+            stay = linked[own] - strength[i] * community_strength[own] / total
+            best, best_gain = own, stay
+            for k in range(count):
+                c = touched[k]
+                gain = linked[c] - strength[i] * community_strength[c] / total
+                if gain > best_gain:
+                    best, best_gain = c, gain
+            for k in range(count):
+                linked[touched[k]] = 0.0
+            community_strength[best] += strength[i]
+            community[i] = best
+            gained += best_gain - stay
+        if 2.0 * gained / total < _LEAST_GAIN:
+            return community
