@@ -15,9 +15,10 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -68,10 +69,12 @@ class CellProcesses:
         self._work = work
         self._limits = limits
         self._running: dict[str, _Running] = {}
-        for variable in _THREAD_VARIABLES:
-            os.environ[variable] = str(limits.threads)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(list(PRELOAD))
+        # Libraries read their number of threads when they are loaded. And the server must not look for modules in the
+        # folder that the user happens to be in: a file called random.py there would take the place of Python's own.
+        with _environment({**dict.fromkeys(_THREAD_VARIABLES, str(limits.threads)), "PYTHONSAFEPATH": "1"}):
+            forkserver.ensure_running()
 
     def __enter__(self) -> Self:
         return self
@@ -187,6 +190,21 @@ class _Running:
             return sum(int(p.memory_info().rss) for p in family if p.is_running())
         except psutil.Error:
             return 0
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

@@ -101,6 +101,12 @@ def test_a_plugin_file_outside_the_repository_takes_part(tmp_path):
     assert "share of links that stay" in described
 
 
+def test_files_of_the_user_do_not_take_the_place_of_modules(tmp_path):
+    for name in ("random", "struct", "attacks", "ppgsl_bench"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('imported from the wrong place')")
+    ppgsl_bench(*SMALL, cwd=tmp_path)
+
+
 def test_failed_cells_give_exit_code_one_and_can_be_retried(tmp_path):
     flag = tmp_path / "mended"
     (tmp_path / "flaky.py").write_text(
