@@ -99,14 +99,31 @@ class OneHot:
     """Features of a graph that has none: one column a node, so that `features @ weight` is `weight` itself."""
 
     def __init__(self, num_nodes: int, scale: Tensor | None = None) -> None:
-        self.shape = (num_nodes, num_nodes)
+        self.shape: tuple[int, int] = (num_nodes, num_nodes)
         self.scale = scale
 
     def __matmul__(self, weight: Tensor) -> Tensor:
         return weight if self.scale is None else self.scale[:, None] * weight
 
 
-Features: TypeAlias = Tensor | SparseMatrix | OneHot
+class RememberedProducts:
+    """Features for weights that no longer change, such as a trained encoder's: each product is computed once."""
+
+    def __init__(self, features: "Features") -> None:
+        self.shape: tuple[int, ...] = features.shape
+        self._features = features
+        self._products: list[tuple[Tensor, Tensor]] = []
+
+    def __matmul__(self, weight: Tensor) -> Tensor:
+        for known, product in self._products:
+            if known is weight:
+                return product
+        with torch.no_grad():
+            self._products.append((weight, self._features @ weight))
+        return self._products[-1][1]
+
+
+Features: TypeAlias = Tensor | SparseMatrix | OneHot | RememberedProducts
 
 
 class _Product(torch.autograd.Function):
@@ -253,7 +270,7 @@ class Encoder(nn.Module):
         inputs = self._dropped(features)
         h = self.layer(0, adjacency, inputs, constant=inputs is features)
         for i in range(1, len(self.weights)):
-            h = self.layer(i, adjacency, self._dropped(torch.relu(h)))
+            h = self.layer(i, adjacency, self._dropped(h.relu_()))
         return h
 
     def layer(self, i: int, adjacency: Matrix, h: Features, *, constant: bool = False) -> Tensor:
@@ -261,7 +278,7 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
     def _dropped(self, h: Features) -> Features:
-        if not self.training or self.dropout == 0:
+        if not self.training or self.dropout == 0 or isinstance(h, RememberedProducts):
             return h
         if isinstance(h, OneHot):
             return OneHot(h.shape[0], self._mask(torch.empty(h.shape[0], device=self.generator.device)))
@@ -278,8 +295,7 @@ class GCN(Encoder):
     """H' = Â H W + b, with Â from `normalised_adjacency`."""
 
     def layer(self, i: int, adjacency: Matrix, h: Features, *, constant: bool = False) -> Tensor:  # noqa: D102
-        out: Tensor = _propagated(adjacency, h, self.weights[i], constant) + self.biases[i]
-        return out
+        return _propagated(adjacency, h, self.weights[i], constant).add_(self.biases[i])
 
 
 class GraphSAGE(Encoder):
@@ -292,8 +308,7 @@ class GraphSAGE(Encoder):
         self.roots = nn.ParameterList([glorot(w.shape[0], w.shape[1], generator) for w in self.weights])
 
     def layer(self, i: int, adjacency: Matrix, h: Features, *, constant: bool = False) -> Tensor:  # noqa: D102
-        out: Tensor = _propagated(adjacency, h, self.weights[i], constant) + h @ self.roots[i] + self.biases[i]
-        return out
+        return _propagated(adjacency, h, self.weights[i], constant).add_(h @ self.roots[i]).add_(self.biases[i])
 
 
 def _propagated(adjacency: Matrix, h: Features, weight: Tensor, constant: bool) -> Tensor:
