@@ -58,8 +58,9 @@ def resource_allocation(graph: Graph, pairs: Pairs) -> Scores:
 def common_neighbour_scores(graph: Graph, pairs: Pairs, node_weight: NDArray[np.float64]) -> Scores:
     """Sum of `node_weight` (shape [N], not negative) over the common neighbours of each pair.
 
-    Only the rows of queried nodes are read, so that memory stays at one number a pair. Sums are kept in integers as
-    fine as 64 bits allow: pairs with neighbours of the same weights tie exactly, however the nodes are numbered.
+    Only the rows of queried nodes are read, so that memory stays at a few numbers a pair and a node. Sums are kept in
+    integers as fine as 64 bits allow: pairs with neighbours of the same weights tie exactly, however the nodes are
+    numbered.
     """
     largest = float(node_weight.max(initial=0.0)) * int(graph.degrees.max(initial=0))
     if largest == 0.0:
@@ -78,34 +79,41 @@ def _inverse(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @njit(cache=True)
 def _summed_over_common(indptr, indices, pairs, units):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Intersect two sorted rows a pair: by merging, or by bisecting the longer one where it is much longer."""
+    """Mark the neighbours of one end, then add up the marks along the row of the other.
+
+    The end of larger degree is marked, and once for all its pairs: a pair costs the smaller of its two degrees.
+    """
+    first_pair, pair_at = _grouped_by_larger_end(indptr, pairs)
+    marks = np.zeros(len(indptr) - 1, np.int64)
     sums = np.zeros(len(pairs), np.int64)
+    for u in range(len(indptr) - 1):
+        if first_pair[u] == first_pair[u + 1]:
+            continue
+        for e in range(indptr[u], indptr[u + 1]):
+            marks[indices[e]] = units[indices[e]]
+        for p in pair_at[first_pair[u] : first_pair[u + 1]]:
+            v = pairs[p, 0] + pairs[p, 1] - u
+            total = np.int64(0)
+            for e in range(indptr[v], indptr[v + 1]):
+                total += marks[indices[e]]
+            sums[p] = total
+        for e in range(indptr[u], indptr[u + 1]):
+            marks[indices[e]] = 0
+    return sums
+
+
+@njit(cache=True)
+def _grouped_by_larger_end(indptr, pairs):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Counting sort: the pairs whose end of larger degree is u are pair_at[first_pair[u] : first_pair[u + 1]]."""
+    larger = np.empty(len(pairs), np.int64)
+    first_pair = np.zeros(len(indptr) + 1, np.int64)
     for p in range(len(pairs)):
         u, v = pairs[p, 0], pairs[p, 1]
-        if indptr[u + 1] - indptr[u] > indptr[v + 1] - indptr[v]:
-            u, v = v, u
-        i, i_end = np.int64(indptr[u]), np.int64(indptr[u + 1])
-        j, j_end = np.int64(indptr[v]), np.int64(indptr[v + 1])
-        total = np.int64(0)
-        if (i_end - i) * 16 < j_end - j:
-            for k in range(i, i_end):
-                z = indices[k]
-                low, high = j, j_end
-                while low < high:
-                    middle = (low + high) // 2
-                    if indices[middle] < z:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low < j_end and indices[low] == z:
-                    total += units[z]
-                j = low
-        else:
-            while i < i_end and j < j_end:
-                a, b = indices[i], indices[j]
-                if a == b:
-                    total += units[a]
-                i += a <= b
-                j += b <= a
-        sums[p] = total
-    return sums
+        larger[p] = u if indptr[u + 1] - indptr[u] >= indptr[v + 1] - indptr[v] else v
+        first_pair[larger[p] + 2] += 1
+    first_pair = np.cumsum(first_pair)
+    pair_at = np.empty(len(pairs), np.int64)
+    for p in range(len(pairs)):
+        pair_at[first_pair[larger[p] + 1]] = p
+        first_pair[larger[p] + 1] += 1
+    return first_pair, pair_at

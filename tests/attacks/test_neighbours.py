@@ -46,7 +46,6 @@ def test_scores_are_networkxs(name, graph, flip):
 
 @pytest.mark.parametrize("name", ["cn", "aa", "ra"])
 def test_scores_are_networkxs_among_hubs(name, rng):
-    # Rows of very different lengths, so that bisection as well as merging is used.
     hubs, n = 3, 400
     ends = np.concatenate([np.stack([np.full(n, h), np.arange(n)], axis=1)[rng.random(n) < 0.8] for h in range(hubs)])
     noise = rng.integers(n, size=(600, 2))
