@@ -73,6 +73,8 @@ MemoryOption = Annotated[
 ]
 
 DEFAULT_RESULTS = Path("results")
+# What to write for --attack or --utility to have none at all, and only publish.
+NO_EVALUATORS = "none"
 
 
 def main() -> NoReturn:
@@ -110,9 +112,9 @@ def run(
         list[str] | None, typer.Option("--defense", help="NAME, NAME[param=value,…], NAME[sweep], all.")
     ] = None,
     attack: Annotated[
-        list[str] | None, typer.Option("--attack", help="NAME[…], all, or paper (the paper's eight).")
+        list[str] | None, typer.Option("--attack", help="NAME[…], all, paper (the paper's eight), or none.")
     ] = None,
-    utility: Annotated[list[str] | None, typer.Option("--utility", help="NAME[…] or all.")] = None,
+    utility: Annotated[list[str] | None, typer.Option("--utility", help="NAME[…], all or none.")] = None,
     dataset: Annotated[
         list[str] | None, typer.Option("--dataset", help="NAME[…], ogb:NAME, or a path to your file.")
     ] = None,
@@ -155,8 +157,8 @@ def run(
     choice = choose(
         datasets=_listed(dataset, chosen.datasets),
         defenses=_listed(defense, chosen.defenses),
-        attacks=_listed(attack, chosen.attacks),
-        utilities=_listed(utility, chosen.utilities),
+        attacks=_evaluators(attack, chosen.attacks),
+        utilities=_evaluators(utility, chosen.utilities),
         seeds=seed_list,
     )
     cells = plan(choice, sources)
@@ -420,6 +422,10 @@ def _listed(given: list[str] | None, otherwise: list[str]) -> list[str]:
     from ppgsl_bench.expressions import split_list
 
     return [item for text in (given or otherwise) for item in split_list(text)]
+
+
+def _evaluators(given: list[str] | None, otherwise: list[str]) -> list[str]:
+    return [] if given == [NO_EVALUATORS] else _listed(given, otherwise)
 
 
 def _seed_text(seeds: int | list[int]) -> str:

@@ -75,6 +75,12 @@ def test_a_run_ends_with_a_table_and_says_where_the_rows_are(tmp_path):
     assert len(listed) == 9
 
 
+def test_publishing_alone(tmp_path):
+    plan = ["run", "--dataset", "karate", "--defense", "none", "--attack", "none", "--utility", "none", "--dry-run"]
+    listed = json.loads(ppgsl_bench(*plan, "--json", cwd=tmp_path).stdout)
+    assert [cell["kind"] for cell in listed] == ["split", "publish"]
+
+
 def test_the_long_export_has_the_promised_columns(tmp_path):
     ppgsl_bench(*SMALL, cwd=tmp_path)
     lines = exported(tmp_path)
