@@ -4,6 +4,7 @@ from strategies import graphs
 
 from ppgsl_bench.attacks.edge_presence import EdgePresence
 from ppgsl_bench.attacks.neighbours import ResourceAllocation
+from ppgsl_bench.graph import Graph
 from ppgsl_bench.metrics import attack_metrics
 from ppgsl_bench.pairs import num_pairs, pairs_at
 from ppgsl_bench.split import make_split
@@ -18,6 +19,13 @@ def test_published_pairs_come_first_and_ra_decides_within(graph):
     np.testing.assert_array_equal(np.floor(scores), published)
     for part in (published, ~published):
         np.testing.assert_array_equal(np.argsort(scores[part], kind="stable"), np.argsort(ra[part], kind="stable"))
+
+
+def test_no_resource_allocation_outweighs_publication(rng):
+    # 0 and 1 share six neighbours of degree two, so that RA is 3; 2 and 8 share none but are published.
+    graph = Graph.from_pairs(9, [(u, z) for u in (0, 1) for z in range(2, 8)] + [(2, 8)])
+    unpublished, published = EdgePresence().score(graph, np.array([[0, 1], [2, 8]]), rng)
+    assert unpublished < 1 <= published
 
 
 def test_a_sensitive_link_published_again_is_found(random_graph, rng):

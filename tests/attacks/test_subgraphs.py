@@ -135,6 +135,16 @@ def test_the_choice_is_uniform():
     assert low < statistic < high
 
 
+def test_pairs_and_seeds_choose_independently():
+    # Pairs of a complete graph of 40 nodes choose 5 of 38 others: two choices are the same with a chance of some 3e-6.
+    complete = Graph.from_pairs(40, pairs_at(np.arange(num_pairs(40)), 40))
+    choices = []
+    for seed in range(20):
+        found = enclosing_subgraphs(complete, np.array([[0, 1], [2, 3]]), hops=1, max_nodes_per_hop=5, seed=seed)
+        choices += [frozenset(nodes[2:].tolist()) for nodes, _, _ in parts(found)]
+    assert len(set(choices)) == 40
+
+
 def test_no_pairs():
     graph = Graph.from_pairs(3, [(0, 1)])
     found = enclosing_subgraphs(graph, np.empty((0, 2), dtype=np.int64), hops=2, max_nodes_per_hop=9, seed=0)
