@@ -17,7 +17,7 @@ _COUNT_TAIL = 1e-9
 
 @register("lapgraph", version=1, tags=("paper", "dp"))
 class LapGraph(Defense):
-    """Add Laplace noise to every node pair and publish as many of the top pairs as a noisy count says."""
+    """Add Laplace noise to all node pairs; publish the top ones, as many as a noisy count says."""
 
     epsilon: float = Field(6.0, gt=0, help="edge-DP budget; smaller is more private and keeps fewer true links")
     count_share: float = Field(0.01, gt=0, lt=1, help="share of the budget that is spent on the number of links")

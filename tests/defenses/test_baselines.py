@@ -71,6 +71,11 @@ def test_the_sweep_is_a_list_of_distinct_valid_settings(name):
     assert name == "none" or 6 <= len(labels) <= 8
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_summary_fits_a_line(name):
+    assert 0 < len(registry.get(name).summary()) <= 90
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_half_a_million_nodes(name, random_graph):
