@@ -22,8 +22,9 @@ from ppgsl_bench.utilities import Field, Utility, register
 
 # Below this many nodes all eigenvalues are computed densely, which is exact and takes well under a second.
 _SMALL = 500
-# Relative accuracy asked of the leading eigenvalues: far below any difference worth reporting.
-_TOLERANCE = 1e-4
+# Largest residual of an eigenpair relative to its eigenvalue. The eigenvalues themselves come out about the square as
+# accurate: 3e-5 on an Erdős–Rényi graph of 50,000 nodes, where they are packed closest.
+_TOLERANCE = 1e-3
 
 
 @register("structure", version=1)
