@@ -137,7 +137,7 @@ class LearnedAdjacency:
         there, back, own = sampled_products(grad, h, self.candidates.ends)
         there *= self.left[u] * self.right[v]
         back *= self.left[v] * self.right[u]
-        rows, columns = self._sums(there, back)
+        rows, columns = weighted_sums(self.weights.detach(), there, back, self.candidates.ends, len(h))
         rows += self.loops * own
         if self.aggregation == "gcn":
             columns += self.loops * own
@@ -145,21 +145,6 @@ class LearnedAdjacency:
         else:
             slope = torch.where(self.degrees > 1, -rows / self.degrees, 0)
         return there.add_(back).add_(slope[u]).add_(slope[v])
-
-    def _sums(self, there: Tensor, back: Tensor) -> tuple[Tensor, Tensor]:
-        """Σ_j P_ij G_i·M_j and Σ_j P_ji G_j·M_i over the candidates, for each node i."""
-        rows, columns = (torch.zeros_like(self.degrees) for _ in range(2))
-        w = self.weights.detach()
-        u, v = self.candidates.ends
-        if there.device.type == "cpu":
-            arrays = (a.numpy() for a in (self.candidates.ends, w, there, back, rows, columns))
-            _add_sums(*arrays)
-            return rows, columns
-        # Unlike index_add_, this adds in a fixed order on a GPU.
-        for sums, first, second in ((rows, u, v), (columns, v, u)):
-            sums.index_put_((first.long(),), w * there, accumulate=True)
-            sums.index_put_((second.long(),), w * back, accumulate=True)
-        return rows, columns
 
 
 class _LearnedProduct(torch.autograd.Function):
@@ -203,6 +188,24 @@ def gather_products(grad: Tensor, h: Tensor, ends: Tensor, there: Tensor, back: 
     for start in range(0, len(h), _CHUNK):
         part = slice(start, start + _CHUNK)
         own[part] = (grad[part] * h[part]).sum(dim=1)
+
+
+def weighted_sums(weights: Tensor, there: Tensor, back: Tensor, ends: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
+    """Σ_j P_ij G_i·M_j and Σ_j P_ji G_j·M_i over the candidates, for each node i; `there` and `back` hold l r G·M."""
+    rows, columns = weights.new_zeros(nodes), weights.new_zeros(nodes)
+    if weights.device.type == "cpu":
+        _add_sums(*(array.numpy() for array in (ends, weights, there, back, rows, columns)))
+    else:
+        scatter_sums(weights, there, back, ends, rows, columns)
+    return rows, columns
+
+
+def scatter_sums(weights: Tensor, there: Tensor, back: Tensor, ends: Tensor, rows: Tensor, columns: Tensor) -> None:
+    """The same added to given arrays, for other devices; unlike index_add_, index_put_ adds in a fixed order."""
+    u, v = ends.long()
+    for sums, first, second in ((rows, u, v), (columns, v, u)):
+        sums.index_put_((first,), weights * there, accumulate=True)
+        sums.index_put_((second,), weights * back, accumulate=True)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})

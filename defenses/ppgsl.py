@@ -179,7 +179,7 @@ class GraphLearner:
         }
 
     def draw(self, rng: np.random.Generator) -> Graph:
-        """The graph to publish: a link has its weight as probability, or keeps it as weight if the input is weighted."""
+        """The graph to publish: each candidate a link with its weight as probability; weighted input stays weighted."""
         weights = self.weights.detach().cpu().numpy()
         pairs = self.candidates.pairs
         if self.graph.weights is None:

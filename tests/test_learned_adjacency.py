@@ -11,6 +11,8 @@ from ppgsl_bench.learned_adjacency import (
     LearnedAdjacency,
     gather_products,
     sampled_products,
+    scatter_sums,
+    weighted_sums,
 )
 from ppgsl_bench.message_passing import mean_adjacency, normalised_adjacency
 
@@ -90,6 +92,16 @@ def test_gathered_products_agree_with_the_kernel(random_graph, rng, monkeypatch)
     gathered = tuple(torch.empty(size, dtype=torch.float64) for size in (80, 80, 30))
     gather_products(grad, h, ends, *gathered)
     for one, other in zip(sampled_products(grad, h, ends), gathered, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_scattered_sums_agree_with_the_kernel(random_graph, rng):
+    graph = random_graph(30, 80)
+    weights, there, back = (torch.from_numpy(rng.standard_normal(80)) for _ in range(3))
+    ends = torch.from_numpy(graph.edges.T.astype(np.int32).copy())
+    scattered = tuple(torch.zeros(30, dtype=torch.float64) for _ in range(2))
+    scatter_sums(weights, there, back, ends, *scattered)
+    for one, other in zip(weighted_sums(weights, there, back, ends, 30), scattered, strict=True):
         torch.testing.assert_close(one, other)
 
 

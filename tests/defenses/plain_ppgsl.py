@@ -18,15 +18,25 @@ from ppgsl_bench.pairs import Pairs
 
 
 class PlainSurrogate(nn.Module):
-    """Two GCN layers and a cosine."""
+    """Two GCN layers and a cosine; without features the first layer's input is a learned table of node vectors."""
 
-    def __init__(self, num_features: int, widths: Sequence[int] = (128, 64)) -> None:
+    def __init__(self, num_nodes: int, num_features: int | None, widths: Sequence[int] = (128, 64)) -> None:
         super().__init__()
-        self.first = GCNConv(num_features, widths[0])
+        self.first = GCNConv(num_features or 1, widths[0])
         self.second = GCNConv(widths[0], widths[1])
+        self.table = None
+        if num_features is None:
+            self.first.lin = nn.Identity()
+            self.table = nn.Parameter(torch.randn(num_nodes, widths[0]) * 0.01)
 
-    def logits(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor, pairs: Tensor) -> Tensor:
-        h = torch.relu(self.first(x, edge_index, edge_weight))
+    def start_from(self, first: Tensor, second: Tensor) -> None:
+        """Take the given weights, of shapes [features, 128] and [128, 64]."""
+        with torch.no_grad():
+            (self.first.lin.weight.T if self.table is None else self.table).copy_(first)
+            self.second.lin.weight.copy_(second.T)
+
+    def logits(self, x: Tensor | None, edge_index: Tensor, edge_weight: Tensor, pairs: Tensor) -> Tensor:
+        h = torch.relu(self.first(self.table if x is None else x, edge_index, edge_weight))
         z = self.second(h, edge_index, edge_weight)
         return cosine_similarity(z[pairs[0]], z[pairs[1]])
 
@@ -37,7 +47,9 @@ class PlainPPGSL:
     def __init__(
         self, graph: Graph, sensitive: Pairs, candidates: Pairs, *, alpha: float, rate: float = 0.5, dtype=torch.float32
     ) -> None:
-        self.x = plain_features(graph).to(dtype)
+        self.num_nodes = graph.num_nodes
+        self.dtype = dtype
+        self.x = plain_features(graph, dtype)
         self.edge_index = torch.from_numpy(np.concatenate([candidates, candidates[:, ::-1]]).T.copy())
         self.sensitive = torch.from_numpy(sensitive.T.copy())
         self.candidates = candidates
@@ -47,7 +59,7 @@ class PlainPPGSL:
         self.optimizer = torch.optim.Adam([self.weights], lr=rate)
 
     def initialise(self, rate: float = 0.01) -> None:
-        self.surrogate = PlainSurrogate(self.x.shape[1]).to(self.x.dtype)
+        self.surrogate = PlainSurrogate(self.num_nodes, None if self.x is None else self.x.shape[1]).to(self.dtype)
         self.surrogate_optimizer = torch.optim.Adam(self.surrogate.parameters(), lr=rate)
 
     def train(self, non_links: Pairs) -> float:
@@ -79,9 +91,9 @@ class PlainPPGSL:
         return privacy.item(), utility.item(), gradient
 
 
-def plain_features(graph: Graph) -> Tensor:
-    """Dense features with rows of unit absolute sum; the identity matrix if the graph has none."""
+def plain_features(graph: Graph, dtype: torch.dtype) -> Tensor | None:
+    """Dense features with rows of unit absolute sum, if the graph has any."""
     if graph.x is None:
-        return torch.eye(graph.num_nodes)
+        return None
     x = torch.from_numpy(graph.x.toarray() if sp.issparse(graph.x) else graph.x.copy())
-    return x / x.abs().sum(dim=1, keepdim=True).clamp(min=1e-12)
+    return (x / x.abs().sum(dim=1, keepdim=True).clamp(min=1e-12)).to(dtype)

@@ -61,10 +61,7 @@ def retrain_both(attacker, fast, plain, monkeypatch, updates: int) -> tuple[floa
     attacker.initialise()
     attacker.surrogate.to(fast.weights.dtype)
     plain.initialise()
-    layers = (plain.surrogate.first, plain.surrogate.second)
-    with torch.no_grad():
-        for layer, weight in zip(layers, attacker.surrogate.encoder.weights, strict=True):
-            layer.lin.weight.copy_(weight.T)
+    plain.surrogate.start_from(*attacker.surrogate.encoder.weights)
     draws: list[Pairs] = []
     original = surrogate_module.draw_non_links
     with monkeypatch.context() as patch:
