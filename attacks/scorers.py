@@ -20,6 +20,8 @@ from ppgsl_bench.pairs import Pairs, sample_distinct, sample_pairs_outside
 
 PairFeatures = Callable[[Embedding, Pairs], NDArray[np.float64]]
 
+# Features are computed for this many pairs at a time: 128 MB for concatenated vectors of width 128.
+_PAIRS_AT_ONCE = 1 << 16
 # Newton steps of liblinear: an order of magnitude more than the embeddings at hand take.
 _MAX_ITERATIONS = 1000
 
@@ -77,8 +79,12 @@ def support_vector_scores(
     # The primal problem has one solution and no random numbers in it.
     model = make_pipeline(StandardScaler(), LinearSVC(dual=False, max_iter=_MAX_ITERATIONS))
     model.fit(features(embedding, training), np.repeat([1, 0], count))
-    one_way, other_way = (model.decision_function(features(embedding, ends)) for ends in (pairs, pairs[:, ::-1]))
-    return np.asarray((one_way + other_way) / 2, dtype=np.float64)
+    scores = np.empty(len(pairs))
+    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+        some = pairs[start : start + _PAIRS_AT_ONCE]
+        one_way, other_way = (model.decision_function(features(embedding, ends)) for ends in (some, some[:, ::-1]))
+        scores[start : start + len(some)] = (one_way + other_way) / 2
+    return scores
 
 
 def median_at_isolated(scores: Scores, published: Graph, pairs: Pairs) -> Scores:

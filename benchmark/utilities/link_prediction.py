@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ppgsl_bench.attacks.features import feature_cosine
 from ppgsl_bench.device import torch_generator
@@ -40,7 +41,7 @@ class LinkPrediction(Utility):
             "floor_auc": roc_auc(linked, floor),
         }
 
-    def _vectors(self, published: Graph, rng: np.random.Generator) -> np.ndarray:
+    def _vectors(self, published: Graph, rng: np.random.Generator) -> NDArray[np.float32]:
         features = input_features(published)
         adjacency = mean_adjacency(published)
         model = GraphSAGE(features.shape[1], [self.width, self.width], torch_generator(rng))
@@ -54,5 +55,5 @@ class LinkPrediction(Utility):
             learning_rate=self.learning_rate,
         )
         with torch.no_grad():
-            vectors: np.ndarray = model(adjacency, features).cpu().numpy()
+            vectors: NDArray[np.float32] = model(adjacency, features).cpu().numpy()
         return vectors

@@ -101,6 +101,14 @@ def test_classifier_learns_from_non_links_of_the_published_graph_only(random_gra
     assert abs(swapped - 0.5) < 5 * 0.5 / np.sqrt(200)
 
 
+def test_pairs_are_scored_alike_in_portions(random_graph, monkeypatch):
+    graph = random_graph(40, 120)
+    pairs = all_pairs(40)
+    at_once = svc(concatenated, graph, pairs)
+    monkeypatch.setattr(scorers, "_PAIRS_AT_ONCE", 7)
+    np.testing.assert_allclose(svc(concatenated, graph, pairs), at_once, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("features", [concatenated, hadamard])
 @pytest.mark.parametrize("links", [0, num_pairs(6)])
 def test_nothing_to_learn_from_gives_zeros(random_graph, features, links):
