@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from ppgsl_bench import datasets
 from ppgsl_bench.attacks.neighbours import CommonNeighbours
 from ppgsl_bench.attacks.seal import DGCNN, Seal
 from ppgsl_bench.graph import Graph
@@ -151,3 +152,17 @@ def test_graphs_too_small_or_too_dense_are_refused(random_graph):
     assert "19 published links" in Seal().why_not(random_graph(30, 19))
     assert Seal().why_not(random_graph(30, 20)) is None
     assert "unlinked pairs" in Seal().why_not(random_graph(30, 430))
+
+
+@pytest.mark.slow
+@pytest.mark.dataset
+@pytest.mark.parametrize(("dataset", "least"), [("polblogs", 0.92), ("cora", 0.80)])
+def test_published_figures_are_reached_on_undefended_graphs(datasets_dir, dataset, least):
+    graph = datasets.registry.get(dataset)().load(datasets.Sources(data_dirs=(datasets_dir,), offline=True))
+    split = make_split(graph, 0)
+    queries = split.queries()
+    found = attack_metrics(Seal().score(split.visible.without_labels(), queries.pairs, rng()), queries.group)["auc"]
+    assert found >= least
+    if dataset == "cora":
+        common = CommonNeighbours().score(split.visible, queries.pairs, rng())
+        assert found >= attack_metrics(common, queries.group)["auc"] + 0.1
