@@ -333,8 +333,8 @@ def _execute(cells: "Sequence[Cell]", folder: Path, settings: "Settings", *, as_
         except KeyboardInterrupt:
             typer.echo("interrupted; finished cells are kept, the same command goes on from there", err=True)
             sys.exit(EXIT_INTERRUPTED)
-        wanted = {cell.key for cell in cells}
-        rows = [row for row in store.rows() if row.key in wanted]
+        stored = {row.key: row for row in store.rows()}
+        rows = [stored[cell.key] for cell in cells if cell.key in stored]
         notices = store.notices
     for notice in notices:
         typer.echo(f"note: {notice}", err=True)
