@@ -41,8 +41,8 @@ _VALIDATION_SHARE = 0.1
 
 # Subgraphs that are in memory at once while scoring.
 _PAIRS_AT_ONCE = 200
-# Below this number of links nothing is left to validate on.
-_FEWEST_LINKS = 20
+# With fewer links, or unlinked pairs, nothing is left to validate on.
+_FEWEST_EXAMPLES = 20
 
 
 @register("seal", version=1, tags=("paper",))
@@ -58,10 +58,9 @@ class Seal(Attack):
 
     def why_not(self, graph: Graph) -> str | None:
         """Needs links to learn from, and unlinked pairs to tell them from."""
-        if graph.num_edges < _FEWEST_LINKS:
-            return f"{graph.num_edges} published links; at least {_FEWEST_LINKS} are needed to learn from"
-        if graph.num_non_edges < self._num_positives(graph):
-            return f"only {graph.num_non_edges} unlinked pairs; {self._num_positives(graph)} are needed to learn from"
+        for found, what in ((graph.num_edges, "published links"), (graph.num_non_edges, "unlinked pairs")):
+            if found < _FEWEST_EXAMPLES:
+                return f"{found} {what}; at least {_FEWEST_EXAMPLES} are needed to learn from"
         return None
 
     def score(self, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
@@ -79,11 +78,8 @@ class Seal(Attack):
         )
         return self._logits(model, published, pairs, subgraph_seed).cpu().numpy().astype(np.float64)
 
-    def _num_positives(self, published: Graph) -> int:
-        return min(published.num_edges, self.max_train_pairs // 2)
-
     def _training_pairs(self, published: Graph, rng: np.random.Generator) -> tuple[Pairs, Tensor]:
-        count = self._num_positives(published)
+        count = min(self.max_train_pairs // 2, published.num_edges, published.num_non_edges)
         links = published.edges[sample_distinct(published.num_edges, count, rng)]
         others = sample_pairs_outside(published.ranks, published.num_nodes, count, rng)
         order = rng.permutation(2 * count)

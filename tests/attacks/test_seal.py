@@ -151,7 +151,13 @@ def test_isolated_ends_and_no_pairs(hub_and_spokes):
 def test_graphs_too_small_or_too_dense_are_refused(random_graph):
     assert "19 published links" in Seal().why_not(random_graph(30, 19))
     assert Seal().why_not(random_graph(30, 20)) is None
-    assert "unlinked pairs" in Seal().why_not(random_graph(30, 430))
+    assert Seal().why_not(random_graph(30, 415)) is None
+    assert "19 unlinked pairs" in Seal().why_not(random_graph(30, 416))
+
+
+def test_a_dense_graph_has_fewer_counterexamples(random_graph):
+    dense = random_graph(30, 415)
+    assert np.isfinite(Seal(epochs=1).score(dense, dense.edges[:9], np.random.default_rng(0))).all()
 
 
 @pytest.mark.slow
