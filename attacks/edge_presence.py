@@ -8,8 +8,8 @@ one looks at nothing else first.
 import numpy as np
 
 from ppgsl_bench.attacks import Attack, Scores, register
-from ppgsl_bench.attacks.neighbours import resource_allocation
 from ppgsl_bench.graph import Graph
+from ppgsl_bench.neighbourhoods import resource_allocation
 from ppgsl_bench.pairs import Pairs
 
 

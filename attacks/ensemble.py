@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppgsl_bench.attacks import Attack, Field, Scores, register
-from ppgsl_bench.attacks.features import feature_cosine
 from ppgsl_bench.attacks.katz import LONGEST_WALK, walk_counts
-from ppgsl_bench.attacks.neighbours import common_neighbour_scores, inverse_log_degrees, resource_allocation
 from ppgsl_bench.graph import Graph
+from ppgsl_bench.neighbourhoods import common_neighbour_scores, inverse_log_degrees, resource_allocation
 from ppgsl_bench.pairs import Pairs, sample_pairs_outside
+from ppgsl_bench.similarity import row_cosines
 
 # Beyond this number of training pairs boosted trees on a dozen columns gain nothing more.
 _MAX_TRAINING_PAIRS = 200_000
-# Trees need at least this many links on either side of a question (scikit-learn's default for a leaf).
-_FEWEST_LINKS = 20
+# A leaf of a tree holds at least this many examples (scikit-learn's default).
+_FEWEST_EXAMPLES = 20
 
 
 @register("ensemble", version=1)
@@ -37,10 +37,9 @@ class Ensemble(Attack):
 
     def why_not(self, graph: Graph) -> str | None:
         """Needs links to learn from, and unlinked pairs to tell them from."""
-        if graph.num_edges < _FEWEST_LINKS:
-            return f"{graph.num_edges} published links; at least {_FEWEST_LINKS} are needed to learn from"
-        if graph.num_non_edges < self._hidden(graph):
-            return f"only {graph.num_non_edges} unlinked pairs; {self._hidden(graph)} are needed as counterexamples"
+        for found, what in ((graph.num_edges, "published links"), (graph.num_non_edges, "unlinked pairs")):
+            if found < _FEWEST_EXAMPLES:
+                return f"{found} {what}; at least {_FEWEST_EXAMPLES} are needed to learn from"
         return None
 
     def score(self, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
@@ -58,14 +57,11 @@ class Ensemble(Attack):
         trees.fit(evidence, linked)
         return np.asarray(trees.decision_function(pair_evidence(published, pairs)), dtype=np.float64)
 
-    def _hidden(self, published: Graph) -> int:
-        wanted = max(1, round(self.hidden_share * published.num_edges))
-        return min(wanted, _MAX_TRAINING_PAIRS // (2 * self.folds))
-
     def _training_set(
         self, published: Graph, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        hidden = self._hidden(published)
+        hidden = max(1, round(self.hidden_share * published.num_edges))
+        hidden = min(hidden, published.num_non_edges, _MAX_TRAINING_PAIRS // (2 * self.folds))
         evidence, linked = [], []
         for _ in range(self.folds):
             links = published.edges[rng.choice(published.num_edges, size=hidden, replace=False)]
@@ -90,5 +86,5 @@ def pair_evidence(graph: Graph, pairs: Pairs) -> NDArray[np.float64]:
         ends[:, 0] * ends[:, 1],
     ]
     if graph.x is not None:
-        columns.append(feature_cosine(graph.x, pairs))
+        columns.append(row_cosines(graph.x, pairs))
     return np.stack(columns, axis=1)

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from ppgsl_bench.attacks import Embedding, EmbeddingAttack, Encoder, Field, Scores, register
-from ppgsl_bench.attacks.scorers import concatenated, cosine, hadamard, inner_product, support_vector_scores
+from ppgsl_bench.attacks import Embedding, Encoder, Field, register
+from ppgsl_bench.attacks.scorers import ConcatenationAttack, CosineAttack, HadamardAttack, InnerProductAttack
 from ppgsl_bench.device import torch_generator
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.link_training import View, train_on_links
 from ppgsl_bench.message_passing import GCN, SparseMatrix, input_features, normalised_adjacency
-from ppgsl_bench.pairs import Pairs, sample_distinct
+from ppgsl_bench.pairs import sample_distinct
 from ppgsl_bench.plugin import Plugin
 
 
@@ -77,80 +77,38 @@ class MaskedGAE(MaskedGAEParameters, GAE):
 
 
 @register("gae-cos", version=1, tags=("paper",))
-class GAECosine(GAEParameters, EmbeddingAttack):
+class GAECosine(GAEParameters, CosineAttack):
     """Cosine of graph-autoencoder vectors."""
 
     encoder_class = GAE
 
-    def score_embedding(
-        self,
-        embedding: Embedding,
-        published: Graph,  # noqa: ARG002
-        pairs: Pairs,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Scores:
-        """cos(z_u, z_v)."""
-        return cosine(embedding, pairs)
-
 
 @register("gae-svc", version=1, tags=("paper",))
-class GAESVC(GAEParameters, EmbeddingAttack):
+class GAESVC(GAEParameters, ConcatenationAttack):
     """Linear SVM on concatenated graph-autoencoder vectors; learns node popularity only."""
-
-    max_links: int = Field(50_000, ge=1, help="train on this many published links at the most")
 
     encoder_class = GAE
 
-    def score_embedding(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
-        """f([z_u ; z_v]), mean over both orders."""
-        return support_vector_scores(concatenated, embedding, published, pairs, rng, max_links=self.max_links)
-
 
 @register("gae-ip", version=1)
-class GAEInnerProduct(GAEParameters, EmbeddingAttack):
+class GAEInnerProduct(GAEParameters, InnerProductAttack):
     """Inner product of graph-autoencoder vectors, the autoencoder's own decoder."""
 
     encoder_class = GAE
 
-    def score_embedding(
-        self,
-        embedding: Embedding,
-        published: Graph,  # noqa: ARG002
-        pairs: Pairs,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Scores:
-        """z_u · z_v."""
-        return inner_product(embedding, pairs)
-
 
 @register("gae-had", version=1)
-class GAEHadamard(GAEParameters, EmbeddingAttack):
+class GAEHadamard(GAEParameters, HadamardAttack):
     """Linear SVM on products of graph-autoencoder vectors."""
-
-    max_links: int = Field(50_000, ge=1, help="train on this many published links at the most")
 
     encoder_class = GAE
 
-    def score_embedding(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
-        """f(z_u ∘ z_v)."""
-        return support_vector_scores(hadamard, embedding, published, pairs, rng, max_links=self.max_links)
-
 
 @register("gae-masked", version=1)
-class GAEMasked(MaskedGAEParameters, EmbeddingAttack):
+class GAEMasked(MaskedGAEParameters, CosineAttack):
     """Cosine of autoencoder vectors, trained on links left out of message passing.
 
     A hidden link is not among the messages when it is scored; here the training links are not either.
     """
 
     encoder_class = MaskedGAE
-
-    def score_embedding(
-        self,
-        embedding: Embedding,
-        published: Graph,  # noqa: ARG002
-        pairs: Pairs,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Scores:
-        """cos(z_u, z_v)."""
-        return cosine(embedding, pairs)

@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppgsl_bench.attacks import Embedding, EmbeddingAttack, Encoder, Field, Scores, register
-from ppgsl_bench.attacks.scorers import concatenated, cosine, hadamard, median_at_isolated, support_vector_scores
+from ppgsl_bench.attacks import Embedding, Encoder, Field, register
+from ppgsl_bench.attacks.scorers import ConcatenationAttack, CosineAttack, HadamardAttack
 from ppgsl_bench.graph import Graph
-from ppgsl_bench.pairs import Pairs
 from ppgsl_bench.plugin import Plugin
 from ppgsl_bench.walks import random_walks, shuffled_starts, skip_gram
 
@@ -49,45 +48,24 @@ class Node2Vec(Node2VecParameters, Encoder):
 
 
 @register("n2v-cos", version=1, tags=("paper",))
-class Node2VecCosine(Node2VecParameters, EmbeddingAttack):
+class Node2VecCosine(Node2VecParameters, CosineAttack):
     """Cosine of node2vec vectors."""
 
     encoder_class = Node2Vec
-
-    def score_embedding(
-        self,
-        embedding: Embedding,
-        published: Graph,
-        pairs: Pairs,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Scores:
-        """cos(z_u, z_v)."""
-        return median_at_isolated(cosine(embedding, pairs), published, pairs)
+    sees_features = False
 
 
 @register("n2v-svc", version=1, tags=("paper",))
-class Node2VecSVC(Node2VecParameters, EmbeddingAttack):
+class Node2VecSVC(Node2VecParameters, ConcatenationAttack):
     """Linear SVM on concatenated node2vec vectors; learns node popularity only."""
 
-    max_links: int = Field(50_000, ge=1, help="train on this many published links at the most")
-
     encoder_class = Node2Vec
-
-    def score_embedding(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
-        """f([z_u ; z_v]), mean over both orders."""
-        scores = support_vector_scores(concatenated, embedding, published, pairs, rng, max_links=self.max_links)
-        return median_at_isolated(scores, published, pairs)
+    sees_features = False
 
 
 @register("n2v-had", version=1)
-class Node2VecHadamard(Node2VecParameters, EmbeddingAttack):
+class Node2VecHadamard(Node2VecParameters, HadamardAttack):
     """Linear SVM on products of node2vec vectors."""
 
-    max_links: int = Field(50_000, ge=1, help="train on this many published links at the most")
-
     encoder_class = Node2Vec
-
-    def score_embedding(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
-        """f(z_u ∘ z_v)."""
-        scores = support_vector_scores(hadamard, embedding, published, pairs, rng, max_links=self.max_links)
-        return median_at_isolated(scores, published, pairs)
+    sees_features = False

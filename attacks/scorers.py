@@ -5,7 +5,9 @@ linear function of a concatenation is w·z_u + w'·z_v + b, additive in the two 
 node is, but not whether two nodes fit together. The Hadamard product (Grover and Leskovec, "node2vec", KDD 2016) can.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from ppgsl_bench.attacks import Embedding, Scores
-from ppgsl_bench.attacks.features import feature_cosine
+from ppgsl_bench.attacks import Embedding, EmbeddingAttack, Field, Scores
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.pairs import Pairs, sample_distinct, sample_pairs_outside
+from ppgsl_bench.similarity import row_cosines
 
 PairFeatures = Callable[[Embedding, Pairs], NDArray[np.float64]]
 
@@ -26,15 +28,88 @@ _PAIRS_AT_ONCE = 1 << 16
 _MAX_ITERATIONS = 1000
 
 
+class VectorAttack(EmbeddingAttack):
+    """Scores pairs by node vectors.
+
+    An encoder that sees links alone (`sees_features = False`) knows nothing of an isolated node. A pair with such an
+    end gets the median score of the other pairs, which neither accuses nor clears it.
+    """
+
+    sees_features: ClassVar[bool] = True
+
+    def score_embedding(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
+        """The scorer's scores, with the median where the vectors know nothing."""
+        scores = self.score_vectors(embedding, published, pairs, rng)
+        return scores if self.sees_features else median_at_isolated(scores, published, pairs)
+
+    @abstractmethod
+    def score_vectors(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
+        """One score a pair."""
+
+
+class CosineAttack(VectorAttack):
+    """Scores a pair by the cosine of its two vectors."""
+
+    def score_vectors(
+        self,
+        embedding: Embedding,
+        published: Graph,  # noqa: ARG002
+        pairs: Pairs,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Scores:
+        """cos(z_u, z_v), and 0 if either vector is zero."""
+        return row_cosines(embedding, pairs)
+
+
+class InnerProductAttack(VectorAttack):
+    """Scores a pair by the inner product of its two vectors."""
+
+    def score_vectors(
+        self,
+        embedding: Embedding,
+        published: Graph,  # noqa: ARG002
+        pairs: Pairs,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Scores:
+        """z_u · z_v."""
+        return inner_product(embedding, pairs)
+
+
+class SupportVectorAttack(VectorAttack):
+    """Scores a pair by a linear SVM on features made of its two vectors, trained on published links."""
+
+    max_links: int = Field(50_000, ge=1, help="train on this many published links at the most")
+
+    def score_vectors(self, embedding: Embedding, published: Graph, pairs: Pairs, rng: np.random.Generator) -> Scores:
+        """F of the pair's features, mean over both orders of the ends."""
+        features = self.pair_features()
+        return support_vector_scores(features, embedding, published, pairs, rng, max_links=self.max_links)
+
+    @abstractmethod
+    def pair_features(self) -> PairFeatures:
+        """What makes features of two vectors."""
+
+
+class ConcatenationAttack(SupportVectorAttack):
+    """A linear SVM on the concatenation of the two vectors."""
+
+    def pair_features(self) -> PairFeatures:
+        """[z_u ; z_v]."""
+        return concatenated
+
+
+class HadamardAttack(SupportVectorAttack):
+    """A linear SVM on the products of the two vectors' entries."""
+
+    def pair_features(self) -> PairFeatures:
+        """z_u ∘ z_v."""
+        return hadamard
+
+
 def inner_product(embedding: Embedding, pairs: Pairs) -> Scores:
     """z_u · z_v."""
     products: Scores = np.einsum("pd,pd->p", embedding[pairs[:, 0]], embedding[pairs[:, 1]], dtype=np.float64)
     return products
-
-
-def cosine(embedding: Embedding, pairs: Pairs) -> Scores:
-    """z_u · z_v / (|z_u| |z_v|), and 0 if either vector is zero."""
-    return feature_cosine(embedding, pairs)
 
 
 def concatenated(embedding: Embedding, pairs: Pairs) -> NDArray[np.float64]:

@@ -189,6 +189,9 @@ def _hard_negatives(visible: Graph, taken: Ranks, count: int, rng: np.random.Gen
     A random wedge picks a pair in proportion to its number of common neighbours c; keeping it with probability 1/c
     makes the draw uniform without listing the wedges.
     """
+    # The kernel brings numba along, which those who only read splits need not wait for.
+    from ppgsl_bench.neighbourhoods import common_neighbour_scores
+
     n = visible.num_nodes
     adjacency = visible.adjacency
     degrees = visible.degrees
@@ -207,16 +210,11 @@ def _hard_negatives(visible: Graph, taken: Ranks, count: int, rng: np.random.Gen
         ranks = ranks_of(ends, n)
         allowed = ~contains(taken, ranks) & ~contains(np.sort(found), ranks)
         ends, ranks = ends[allowed], ranks[allowed]
-        common = _common_neighbours(visible, ends)
+        common = common_neighbour_scores(visible, ends, np.ones(n))
         kept = ranks[rng.random(len(ranks)) * common < 1]
         _, order = np.unique(kept, return_index=True)
         found = np.concatenate([found, kept[np.sort(order)]])
     return _filled_up(found[:count], taken, n, count, rng)
-
-
-def _common_neighbours(graph: Graph, pairs: Pairs) -> NDArray[np.float64]:
-    pattern = graph.adjacency.astype(bool).astype(np.float32)
-    return np.asarray((pattern[pairs[:, 0]] * pattern[pairs[:, 1]]).sum(axis=1), dtype=np.float64).ravel()
 
 
 def _filled_up(found: Ranks, taken: Ranks, n: int, count: int, rng: np.random.Generator) -> Pairs:

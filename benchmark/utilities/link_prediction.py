@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ppgsl_bench.attacks.features import feature_cosine
 from ppgsl_bench.device import torch_generator
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.link_training import train_on_links
 from ppgsl_bench.message_passing import GraphSAGE, input_features, mean_adjacency
 from ppgsl_bench.metrics import average_precision, roc_auc
+from ppgsl_bench.similarity import row_cosines
 from ppgsl_bench.split import Split
 from ppgsl_bench.utilities import Field, Utility, register
 
@@ -33,8 +33,8 @@ class LinkPrediction(Utility):
         """`auc` and `ap` of cos(z_u, z_v); `floor_auc` is what the cosine of the raw features reaches (0.5 without)."""
         pairs = np.concatenate([split.test_links, split.test_non_links])
         linked = np.arange(len(pairs)) < len(split.test_links)
-        scores = feature_cosine(self._vectors(published, rng), pairs)
-        floor = np.zeros(len(pairs)) if published.x is None else feature_cosine(published.x, pairs)
+        scores = row_cosines(self._vectors(published, rng), pairs)
+        floor = np.zeros(len(pairs)) if published.x is None else row_cosines(published.x, pairs)
         return {
             "auc": roc_auc(linked, scores),
             "ap": average_precision(linked, scores),

@@ -13,9 +13,9 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-from ppgsl_bench.attacks.neighbours import common_neighbour_scores
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.louvain import louvain, modularity
+from ppgsl_bench.neighbourhoods import common_neighbour_scores
 from ppgsl_bench.pairs import contains
 from ppgsl_bench.split import Split
 from ppgsl_bench.utilities import Field, Utility, register

@@ -75,7 +75,13 @@ def test_evidence_is_symmetric_and_uses_features_where_there_are_any(communities
 def test_graphs_too_small_or_too_dense_are_refused(random_graph):
     assert "19 published links" in Ensemble().why_not(random_graph(30, 19))
     assert Ensemble().why_not(random_graph(30, 20)) is None
-    assert "unlinked pairs" in Ensemble().why_not(random_graph(30, 435))
+    assert Ensemble().why_not(random_graph(30, 415)) is None
+    assert "19 unlinked pairs" in Ensemble().why_not(random_graph(30, 416))
+
+
+def test_a_dense_graph_has_fewer_counterexamples(random_graph):
+    dense = random_graph(30, 415)
+    assert np.isfinite(Ensemble().score(dense, dense.edges[:9], np.random.default_rng(0))).all()
 
 
 def test_on_links_without_pattern_it_is_no_better_than_chance(random_graph):

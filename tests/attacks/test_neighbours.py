@@ -9,9 +9,9 @@ from strategies import graphs
 
 from ppgsl_bench import datasets
 from ppgsl_bench.attacks import registry
-from ppgsl_bench.attacks.neighbours import common_neighbour_scores
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.metrics import attack_metrics, mean_interval
+from ppgsl_bench.neighbourhoods import common_neighbour_scores
 from ppgsl_bench.pairs import num_pairs, pairs_at
 from ppgsl_bench.split import make_split
 
