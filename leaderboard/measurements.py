@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,9 +186,14 @@ class Measurements:
         chosen = datasets or self.datasets
         return [self.grids[name] for name in chosen if counted_seeds(self.grids[name], attack, utility).any()]
 
-    def publications(self, entry: Entry) -> list[Row]:
-        """All publish rows of an entry, scaling runs included."""
-        return [row for row in self.rows if row.kind == "publish" and _entry(row) == entry]
+    @cached_property
+    def publications(self) -> Mapping[Entry, list[Row]]:
+        """All publish rows of each entry, scaling runs included."""
+        found: defaultdict[Entry, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            if row.kind == "publish":
+                found[_entry(row)].append(row)
+        return found
 
     def problems(self, entry: Entry, grid: Grid, attack: str, utility: str) -> Counter[str]:
         """How many cells of a view are not sound, by status."""

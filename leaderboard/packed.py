@@ -10,7 +10,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ _REASON_LENGTH = 300
 # Four times the shipped results; a file that unpacks to more than this is not one of rows.
 _MAX_UNPACKED_BYTES = 512 * 2**20
 
-_FIELDS = frozenset(f.name for f in fields(Row))
+# What differs from row to row; the rest of a provenance is shared.
+_OWN_PROVENANCE = ("finished", "plugin", "source")
 _DROPPED = frozenset({"baseline_host_bytes", "log", "requires"})
 _DEFAULTS: dict[str, Any] = {
     **{f.name: f.default for f in fields(Row)},
@@ -48,7 +49,7 @@ def pack(rows: Iterable[Row], path: Path, source: str = "", *, artifacts: bool =
     Args:
         rows: of any kinds, in any order.
         path: should end in `.jsonl.gz`.
-        source: whose results they are, as the board shows it; empty for this project's own.
+        source: whose results they are, as the board shows it; if empty, rows keep what they say themselves.
         artifacts: whether rows keep the digests of their stored arrays.
     """
     kept = sorted((row for row in rows if row.kind in PACKED_KINDS), key=cell_order)
@@ -108,11 +109,10 @@ class _Tables:
 
 
 def _line(row: Row, tables: _Tables, dropped: frozenset[str]) -> dict[str, Any]:
-    shared = {k: v for k, v in row.provenance.items() if k not in {"finished", "plugin", "source"}}
-    origin = json.dumps(shared, sort_keys=True)
-    own = {k: row.provenance[k] for k in ("finished", "plugin") if k in row.provenance}
+    origin = json.dumps({k: v for k, v in row.provenance.items() if k not in _OWN_PROVENANCE}, sort_keys=True)
+    own = {k: row.provenance[k] for k in _OWN_PROVENANCE if k in row.provenance}
     document: dict[str, Any] = {
-        **asdict(row),
+        **vars(row),
         "key": row.key[:_KEY_DIGITS],
         "reason": row.reason[:_REASON_LENGTH],
         "metrics": [
@@ -147,9 +147,6 @@ def _header(line: bytes) -> dict[str, Any]:
 
 def _row(line: bytes, header: dict[str, Any]) -> Row:
     document = _parsed(line)
-    unknown = sorted(set(document) - _FIELDS)
-    if unknown:
-        raise ValueError(f"unknown fields {unknown}")
     values = document.get("metrics")
     if not isinstance(values, list) or not values:
         raise ValueError("metrics: not a list of values")
@@ -174,20 +171,26 @@ def _looked_up(header: dict[str, Any], table: str, index: object) -> Any:
 
 
 def checked(document: dict[str, Any]) -> Row:
-    """A row from plain data, every field of the right type."""
+    """A row from plain data, every field of the right type and none unknown."""
+    given = {**document, "requires": tuple(document.get("requires", ()))}
     try:
-        # Strict, by way of JSON: there a list is a tuple and an object a data class, but "1" is no number.
-        row: Row = _adapter().validate_json(json.dumps(document, allow_nan=False), strict=True)
+        _schema().model_validate(given)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}, not {first['input']!r:.60}") from None
-    return row
+    return Row(**given)
 
 
 @cache
-def _adapter() -> pydantic.TypeAdapter[Row]:
-    return pydantic.TypeAdapter(Row)
+def _schema() -> type[pydantic.BaseModel]:
+    """The fields of a row as a model that converts nothing: "1" is no number."""
+    config = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+    defaults = {f.name: f.default_factory() if f.default_factory is not MISSING else f.default for f in fields(Row)}
+    types: dict[str, Any] = {
+        f.name: (f.type, ... if defaults[f.name] is MISSING else defaults[f.name]) for f in fields(Row)
+    }
+    return pydantic.create_model("PackedRow", __config__=config, **types)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

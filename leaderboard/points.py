@@ -1,10 +1,12 @@
 """The points of a trade-off curve as they are drawn: one a setting, means over seeds with 95 % intervals."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ppgsl_bench.leaderboard.front import nondominated
+from ppgsl_bench.leaderboard.front import CERTAINTY, CHANCE, nondominated
 from ppgsl_bench.leaderboard.measurements import Entry, Grid, curve
 from ppgsl_bench.metrics import MeanInterval, mean_interval
 
@@ -15,7 +17,8 @@ class Point:
 
     Attributes:
         setting: as a person would type it.
-        strength, utility, kept: mean over seeds and t-interval; `kept` is the share of the undefended utility.
+        strength, utility, kept: mean over seeds and t-interval, cut to the range that the values can have; `kept` is
+            the share of the undefended utility.
         charged: seeds on which the setting counts as undefended, since a cell is missing.
         dominated: whether another setting of the same defense, or the undefended graph, is better in mean.
     """
@@ -37,11 +40,18 @@ def points_of(grid: Grid, entry: Entry, attack: str, utility: str) -> list[Point
     return [
         Point(
             setting,
-            mean_interval(found.strength[i]),
-            mean_interval(found.kept[i] * found.undefended_utility),
-            mean_interval(found.kept[i]),
+            _over_seeds(found.strength[i], CHANCE, CERTAINTY),
+            _over_seeds(found.kept[i] * found.undefended_utility, 0.0, 1.0),
+            _over_seeds(found.kept[i], 0.0, math.inf),
             tuple(seed for seed, charged in zip(found.seeds, found.charged[i], strict=True) if charged),
             not good[i],
         )
         for i, setting in enumerate(found.settings)
     ]
+
+
+def _over_seeds(values: NDArray[np.float64], lowest: float, highest: float) -> MeanInterval:
+    found = mean_interval(values)
+    if found.count == 1:
+        return found
+    return replace(found, low=max(found.low, lowest), high=min(found.high, highest))

@@ -137,8 +137,9 @@ def rank(
     complete = np.array([all(not curves[g.dataset][k].charged.any() for g in grids) for k in range(len(entries))])
     estimates: list[dict[str, Estimate]] = [{} for _ in entries]
     places: list[dict[str, Place]] = [{} for _ in entries]
+    values = {dataset: read_off(found) for dataset, found in curves.items()}
     for name, measure in SUMMARIES.items() if entries else ():
-        sample = Sample({dataset: read_off(measure, found) for dataset, found in curves.items()})
+        sample = Sample({dataset: found[name] for dataset, found in values.items()})
         for k, estimate in enumerate(sample.estimates(measure.lowest, measure.highest)):
             estimates[k][name] = estimate
         for k, place in enumerate(sample.places(higher_is_better=measure.higher_is_better, complete=complete)):
@@ -152,7 +153,7 @@ def rank(
             sum(curves[g.dataset][k].cells for g in grids),
             sum(curves[g.dataset][k].sound for g in grids),
             sum((measurements.problems(entry, g, attack, utility) for g in grids), Counter()),
-            cost_of(measurements.publications(entry), [g.dataset for g in grids]),
+            cost_of(measurements.publications[entry], [g.dataset for g in grids]),
         )
         for k, entry in enumerate(entries)
     ]
@@ -161,9 +162,13 @@ def rank(
     return Ranking(attack, utility, summary, seeds, [*standings, *_references(grids, attack, utility)])
 
 
-def read_off(measure: Summary, curves: Sequence[Curve]) -> Floats:
-    """A summary of each curve on each seed, shape [curves, seeds]."""
-    return np.array([[measure.read(*c.with_undefended(i)) for i in range(len(c.seeds))] for c in curves])
+def read_off(curves: Sequence[Curve]) -> dict[str, Floats]:
+    """Every summary of each curve on each seed, shape [curves, seeds]."""
+    points = [[c.with_undefended(i) for i in range(len(c.seeds))] for c in curves]
+    return {
+        name: np.array([[measure.read(*on_seed) for on_seed in of_curve] for of_curve in points])
+        for name, measure in SUMMARIES.items()
+    }
 
 
 def _references(grids: Sequence[Grid], attack: str, utility: str) -> list[Standing]:
@@ -176,8 +181,11 @@ def _references(grids: Sequence[Grid], attack: str, utility: str) -> list[Standi
     for label, curves in found.items():
         known = {grid.dataset: c for grid, c in zip(grids, curves, strict=True) if c is not None}
         if len(known) == len(grids):
-            samples = {name: Sample({d: read_off(m, [c]) for d, c in known.items()}) for name, m in SUMMARIES.items()}
-            estimates = {name: samples[name].estimates(m.lowest, m.highest)[0] for name, m in SUMMARIES.items()}
+            values = {dataset: read_off([c]) for dataset, c in known.items()}
+            estimates = {
+                name: Sample({d: v[name] for d, v in values.items()}).estimates(m.lowest, m.highest)[0]
+                for name, m in SUMMARIES.items()
+            }
             cells = sum(c.cells for c in known.values())
             standings.append(Standing(label, "", estimates, {}, cells, cells, {}, Cost()))
     return standings

@@ -15,6 +15,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy.special
@@ -98,13 +99,18 @@ class Sample:
 
 
 def _deviations(name: str, values: Floats) -> Floats:
-    """Stretched deviations of resampled means, shape [B, K]; the draws depend on the dataset's name alone."""
-    seeds = values.shape[1]
-    rng = np.random.default_rng(list(hashlib.sha256(name.encode()).digest()))
-    weights = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=REPLICATES) / seeds
+    """Stretched deviations of resampled means, shape [B, K]."""
     centred = values - values.mean(axis=1, keepdims=True)
-    deviations: Floats = stretch(seeds) * (weights @ centred.T)
+    deviations: Floats = _weights(name, values.shape[1]) @ centred.T
     return deviations
+
+
+@lru_cache(maxsize=256)
+def _weights(name: str, seeds: int) -> Floats:
+    """How often each seed is drawn, as a stretched share, shape [B, seeds]; depends on the dataset's name alone."""
+    rng = np.random.default_rng(list(hashlib.sha256(name.encode()).digest()))
+    counts = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=REPLICATES)
+    return np.asarray(counts * (stretch(seeds) / seeds), dtype=np.float64)
 
 
 def _ranks(merit: Floats) -> NDArray[np.int64]:
@@ -117,11 +123,13 @@ def _ranks(merit: Floats) -> NDArray[np.int64]:
 def _groups(merit: Floats, drawn: Floats, complete: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Down the ranking, each joins the group of the best one in it unless the paired interval says that it is worse."""
     groups = np.ones(len(merit), dtype=np.int64)
+    unlikely = math.floor(_TAILS[0] * len(drawn))
     order = np.lexsort((~complete, -np.round(merit / TIE)))
     leader = order[0]
     for previous, i in itertools.pairwise(order):
         tied = merit[previous] - merit[i] <= TIE and complete[previous] == complete[i]
-        told_apart = np.quantile(drawn[:, leader] - drawn[:, i], _TAILS[0]) > TIE
+        lead = drawn[:, leader] - drawn[:, i]
+        told_apart = np.partition(lead, unlikely)[unlikely] > TIE
         groups[i] = groups[previous] + (not tied and (told_apart or not complete[i]))
         if groups[i] > groups[previous]:
             leader = i

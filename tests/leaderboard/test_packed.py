@@ -83,7 +83,7 @@ def test_the_source_of_a_file_is_put_into_its_rows(tmp_path):
         ("metrics", [True], "no place in the header"),
         ("metrics", {"auc": 0.5}, "not a list"),
         ("wall_seconds", float("inf"), "Infinity is not a number"),
-        ("colour", "red", "unknown fields"),
+        ("colour", "red", "colour: extra inputs"),
         ("provenance", {"of": 7}, "no place in the header"),
         ("provenance", 3, "not an object"),
         ("key", None, "key"),
