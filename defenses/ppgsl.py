@@ -4,6 +4,7 @@ Wu, Yang, Han, Wang and Wu, "Learning-based Privacy-Preserving Graph Publishing 
 Attacks", IEEE TIFS 2025. What the paper leaves open, and what was chosen, is in docs/ppgsl.md.
 """
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -43,6 +44,9 @@ class PPGSL(Defense):
     )
     learner_steps: int = Field(500, ge=0, help="N2: steps on the link weights")
     learner_rate: float = Field(0.5, gt=0, help="η2: Adam's step size for the link weights")
+    schedule: Literal["cosine", "constant"] = Field(
+        "cosine", help="cosine: η2 falls to 0 over the training; constant: as in the paper"
+    )
     surrogate_updates: int = Field(100, ge=1, help="N1: training steps of the surrogate at each retraining")
     surrogate_rate: float = Field(0.01, gt=0, help="η1: Adam's step size for the surrogate")
     tolerance: float = Field(0.0, ge=0, help="end a retraining when ten updates gain less than this share of the loss")
@@ -95,7 +99,7 @@ class PPGSL(Defense):
         )
         k = None if self.structure == "full" else self.k
         pairs = candidate_pairs(graph, sensitive, k, candidate_rng)
-        learner = GraphLearner(graph, sensitive, pairs, alpha=self.alpha, rate=self.learner_rate)
+        learner = GraphLearner(graph, sensitive, pairs, alpha=self.alpha)
         trace: dict[str, list[float]] = defaultdict(list)
         for step in range(self.learner_steps):
             if self.protocol == "adv":
@@ -105,12 +109,18 @@ class PPGSL(Defense):
                 attacker.train(learner.links(attacker.aggregation), self.surrogate_updates)
             trace["surrogate_loss"].append(attacker.loss)
             trace["surrogate_updates"].append(attacker.updates)
-            for name, value in learner.step(attacker).items():
+            for name, value in learner.step(attacker, self._rate(step)).items():
                 trace[name].append(value)
             trace["seconds"].append(time.perf_counter() - started)
             if on_step is not None:
                 on_step(step + 1, learner.draw)
         return Publication(learner.draw(publish_rng), {name: np.array(values) for name, values in trace.items()})
+
+    def _rate(self, step: int) -> float:
+        """Step size of learner step 0, 1, …: η2, or η2 (1 + cos(π step / N2)) / 2."""
+        if self.schedule == "constant":
+            return self.learner_rate
+        return self.learner_rate * (1 + math.cos(math.pi * step / self.learner_steps)) / 2
 
     def _refuse(self, graph: Graph, sensitive: Pairs) -> None:
         reason = self.why_not(graph)
@@ -134,10 +144,9 @@ class GraphLearner:
         sensitive: the pairs to hide, shape [S, 2].
         pairs: the candidate links, sorted; all others stay unlinked.
         alpha: price of distortion.
-        rate: Adam's step size.
     """
 
-    def __init__(self, graph: Graph, sensitive: Pairs, pairs: Pairs, *, alpha: float, rate: float) -> None:
+    def __init__(self, graph: Graph, sensitive: Pairs, pairs: Pairs, *, alpha: float) -> None:
         device = current_device()
         self.graph = graph
         self.sensitive = sensitive
@@ -149,14 +158,14 @@ class GraphLearner:
         original[place] = 1.0 if graph.weights is None else graph.weights / self.scale
         self.original = torch.from_numpy(original).to(device)
         self.weights = self.original.clone().requires_grad_()
-        self._optimizer = torch.optim.Adam([self.weights], lr=rate, fused=True)
+        self._optimizer = torch.optim.Adam([self.weights], fused=True)
 
     def links(self, aggregation: Aggregation) -> TrainingLinks:
         """The current graph, for a surrogate to learn from."""
         return TrainingLinks.of(self.candidates, self.weights, aggregation)
 
-    def step(self, attacker: SurrogateAttacker) -> dict[str, float]:
-        """One step of Adam on the loss, then the projection; the losses before it and the expected links after it.
+    def step(self, attacker: SurrogateAttacker, rate: float) -> dict[str, float]:
+        """One step of Adam, then the projection; the losses before it and the expected numbers of links after it.
 
         L = L_priv + (α / |E_s|) L_util with L_priv the mean over sensitive pairs of CE(δ(z_u, z_v), 0), and
         L_util = ‖A - A'‖²_F, in which each pair stands twice.
@@ -164,6 +173,7 @@ class GraphLearner:
         adjacency = LearnedAdjacency(self.candidates, self.weights, attacker.aggregation)
         privacy = softplus(attacker.logits(adjacency, self.sensitive)).mean()
         utility = 2 * (self.weights - self.original).square().sum()
+        self._optimizer.param_groups[0]["lr"] = rate
         self._optimizer.zero_grad()
         (privacy + self.alpha / len(self.sensitive) * utility).backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()

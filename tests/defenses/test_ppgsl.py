@@ -48,7 +48,7 @@ def duel(split: Split, alpha: float, dtype: torch.dtype):
     rng = np.random.default_rng(5)
     attacker = SurrogateAttacker("gcn", "cos", input_features(split.visible), rng, rate=0.01, tolerance=0)
     pairs = candidate_pairs(split.visible, split.sensitive, 1, rng)
-    fast = GraphLearner(split.visible, split.sensitive, pairs, alpha=alpha, rate=0.5)
+    fast = GraphLearner(split.visible, split.sensitive, pairs, alpha=alpha)
     fast.original = fast.original.to(dtype)
     fast.weights = fast.original.clone().requires_grad_()
     fast._optimizer = torch.optim.Adam([fast.weights], lr=0.5)
@@ -84,7 +84,7 @@ def test_losses_and_gradients_equal_those_of_the_plain_version(monkeypatch, feat
         if step % 8 == 0:
             loss, expected = retrain_both(attacker, fast, plain, monkeypatch, updates=15)
             assert loss == pytest.approx(expected, abs=1e-4)
-        losses = fast.step(attacker)
+        losses = fast.step(attacker, 0.5)
         privacy, utility, gradient = plain.step()
         assert losses["privacy_loss"] == pytest.approx(privacy, abs=1e-4)
         assert losses["utility_loss"] == pytest.approx(utility, rel=1e-3, abs=1e-4)
@@ -96,9 +96,9 @@ def test_the_comparison_notices_another_loss(monkeypatch):
     attacker, fast, plain = duel(planted(), alpha=0.03, dtype=torch.float64)
     plain.alpha *= 1.01
     retrain_both(attacker, fast, plain, monkeypatch, updates=15)
-    fast.step(attacker)
+    fast.step(attacker, 0.5)
     plain.step()
-    fast.step(attacker)
+    fast.step(attacker, 0.5)
     _, _, gradient = plain.step()
     assert (fast.weights.grad - gradient).norm() > 1e-4 * gradient.norm()
 
@@ -114,7 +114,7 @@ def test_gradient_of_the_loss_by_finite_differences():
 
     def loss(weights: torch.Tensor) -> float:
         fast.weights.data = weights.clone()
-        losses = fast.step(attacker)
+        losses = fast.step(attacker, 0.5)
         return losses["privacy_loss"] + fast.alpha / len(fast.sensitive) * losses["utility_loss"]
 
     loss(start)
@@ -274,7 +274,7 @@ def test_training_stops_when_the_loss_has_converged(tolerance, most):
     attacker = SurrogateAttacker(
         "gcn", "cos", input_features(split.visible), np.random.default_rng(0), rate=0.01, tolerance=tolerance
     )
-    learner = GraphLearner(split.visible, split.sensitive, split.visible.edges, alpha=1, rate=1)
+    learner = GraphLearner(split.visible, split.sensitive, split.visible.edges, alpha=1)
     attacker.train(learner.links("gcn"), 300)
     assert attacker.updates == 300 if tolerance == 0 else 20 <= attacker.updates < most
 
@@ -324,7 +324,7 @@ def test_protection_against_fresh_surrogates():
         attacker = SurrogateAttacker(
             "gcn", "cos", input_features(graph), np.random.default_rng(9), rate=0.01, tolerance=0
         )
-        candidates = GraphLearner(graph, pairs, graph.edges, alpha=0, rate=1)
+        candidates = GraphLearner(graph, pairs, graph.edges, alpha=0)
         attacker.train(candidates.links("gcn"), 60)
         with torch.no_grad():
             return attacker.logits(candidates.links("gcn").adjacency, pairs).mean().item()

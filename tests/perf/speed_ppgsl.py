@@ -63,13 +63,13 @@ def compare(name: str, parameters: dict[str, object], options: argparse.Namespac
     rng = np.random.default_rng(0)
     pairs = candidate_pairs(split.visible, split.sensitive, options.k, rng)
     attacker = SurrogateAttacker("gcn", "cos", input_features(split.visible), rng, rate=0.01, tolerance=0)
-    fast = GraphLearner(split.visible, split.sensitive, pairs, alpha=0.03, rate=0.5)
+    fast = GraphLearner(split.visible, split.sensitive, pairs, alpha=0.03)
     plain = PlainPPGSL(split.visible, split.sensitive, pairs, alpha=0.03)
     plain.initialise()
     attacker.train(fast.links("gcn"), 2)
     for _ in range(2):
         plain.train(draw_non_links(split.visible, split.visible.num_edges, rng))
-    fast.step(attacker)
+    fast.step(attacker, 0.5)
     plain.step()
     times: dict[str, list[float]] = {}
     for _ in range(options.updates):
@@ -77,7 +77,7 @@ def compare(name: str, parameters: dict[str, object], options: argparse.Namespac
         clock(times, "fast update", lambda: attacker.train(fast.links("gcn"), 10), per=10)
         clock(times, "plain update", lambda: plain.train(draw_non_links(split.visible, len(split.visible.edges), rng)))
     for _ in range(options.steps):
-        clock(times, "fast step", lambda: fast.step(attacker))
+        clock(times, "fast step", lambda: fast.step(attacker, 0.5))
         clock(times, "plain step", plain.step)
     median = {what: float(np.median(values)) for what, values in times.items()}
     fast_total, plain_total = (
