@@ -12,6 +12,7 @@ import typer
 
 from ppgsl_bench import __version__
 from ppgsl_bench.errors import UserError
+from ppgsl_bench.leaderboard.commands import add_commands
 
 if TYPE_CHECKING:
     from ppgsl_bench.datasets import Sources
@@ -312,6 +313,9 @@ def _availability(report: "DatasetStatus") -> str:
     if report.ready:
         return f"yes ({', '.join(places)})"
     return "no, can be fetched" if report.downloadable else "no, see the docs"
+
+
+add_commands(app)
 
 
 def _execute(cells: "Sequence[Cell]", folder: Path, settings: "Settings", *, as_json: bool) -> None:
