@@ -17,7 +17,7 @@ from ppgsl_bench.split import make_split
 from ppgsl_bench.walks import random_walks, shuffled_starts, skip_gram
 
 # Enough for soundness; `TRAINED` is enough for vectors that know something.
-SMALL = {"dimensions": 16, "window": 4, "walks": 6, "walk_length": 20, "flips_per_step": 0.02}
+SMALL = {"dimensions": 16, "window": 4, "walks": 6, "walk_length": 20, "flips_per_step": 0.02, "retrain_every": 5}
 
 TRAINED = {"walks": 20, "walk_length": 40}
 

@@ -30,11 +30,19 @@ def long_ring(rng):
     return connected(40, 2, rng)
 
 
+def hardly_joined(rng):
+    """Components that a link of tiny weight joins: across it, entries are positive and yet below the floor."""
+    graph = two_components(rng)
+    weights = np.append(np.ones(graph.num_edges), 1e-6).astype(np.float32)
+    return graph.with_edges(graph.edges, np.array([[3, 20]]), weights=weights)
+
+
 GRAPHS = {
     "small world": lambda rng: connected(24, 30, rng),
     "weighted": lambda rng: connected(24, 30, rng, weights=lambda m: rng.uniform(0.001, 2, m).astype(np.float32)),
     "two components": two_components,
     "beyond the window": long_ring,
+    "hardly joined": hardly_joined,
 }
 
 
