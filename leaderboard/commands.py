@@ -90,9 +90,12 @@ def leaderboard(
 
     measurements = _measurements(results, with_shipped)
     if html is not None:
+        from rich.console import Console
+
         from ppgsl_bench.leaderboard.webpage import write_page
 
-        size = write_page(measurements, html)
+        with Console(stderr=True).status("computing the rankings of every view"):
+            size = write_page(measurements, html)
         typer.echo(f"wrote {html} ({size / 2**20:.1f} MiB): open it in a browser, it needs no network")
         return
     summary, order = _sorting(sort)

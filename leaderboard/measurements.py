@@ -69,6 +69,7 @@ class Grid:
 
     Attributes:
         dataset: its label.
+        reference: whose undefended graphs the others are compared with.
         seeds, attacks, utilities: the axes of the arrays.
         settings: the settings of each entry, as a person would type them.
         strength: by entry, shape [settings, seeds, attacks]; NaN where there is no sound cell.
@@ -78,6 +79,7 @@ class Grid:
     """
 
     dataset: str
+    reference: Entry
     seeds: tuple[int, ...]
     attacks: tuple[str, ...]
     utilities: tuple[str, ...]
@@ -145,7 +147,7 @@ class Measurements:
         self._cells = _index(ranked)
         self.settings = _settings(ranked)
         self.entries = [entry for entry in self.settings if entry.defense != UNDEFENDED]
-        datasets = sorted({row.dataset_label for row in ranked if row.defense == UNDEFENDED})
+        datasets = sorted({row.dataset_label for row in ranked if row.defense_label == UNDEFENDED})
         self.grids = {name: grid for name in datasets if (grid := self._grid(name, ranked)) is not None}
 
     @property
@@ -210,13 +212,25 @@ class Measurements:
         del counter["ok"]
         return counter
 
+    def unmeasured(self, grid: Grid, attack: str, utility: str) -> list[str]:
+        """Attacks of a view that apply but lack an undefended value on some seed: they count for nobody there."""
+        wanted = {WORST: self.attacks, WORST_OF_PAPER: list(PAPER_ATTACKS)}.get(attack, [])
+        seeds = [grid.seeds[i] for i in np.flatnonzero(counted_seeds(grid, attack, utility))]
+        found = []
+        for name in wanted:
+            rows = [self._cells.attack.get((grid.reference.source, grid.dataset, s, UNDEFENDED, name)) for s in seeds]
+            sound = sum(row is not None and row.status in {"ok", "inapplicable"} for row in rows)
+            if sound < len(seeds):
+                found.append(f"{name} on {grid.dataset} ({sound} of {len(seeds)} seeds)")
+        return found
+
     def publication(self, entry: Entry, dataset: str, seed: int, setting: str) -> Row | None:
         """One publish row."""
         return self._cells.publish.get((entry.source, dataset, seed, setting))
 
     def _grid(self, dataset: str, rows: Sequence[Row]) -> Grid | None:
         """None if the undefended graph was published but nothing measured on it."""
-        undefended = [row for row in rows if row.dataset_label == dataset and row.defense == UNDEFENDED]
+        undefended = [row for row in rows if row.dataset_label == dataset and row.defense_label == UNDEFENDED]
         # This project's own reference where there is one: its source is empty and sorts first.
         source = min(row.provenance.get("source", "") for row in undefended)
         measured = [r for r in undefended if r.provenance.get("source", "") == source and r.status == "ok"]
@@ -238,6 +252,7 @@ class Measurements:
         plain = self.settings[reference].index(UNDEFENDED)
         return Grid(
             dataset,
+            reference,
             seeds,
             attacks,
             utilities,

@@ -185,6 +185,7 @@ def _rankings(measurements: Measurements) -> dict[str, Any]:
                     lines += [[s.label, *_line(s)] for s in ranking.standings if s.is_reference]
                     rankings.setdefault(dataset, {}).setdefault(attack, {})[utility] = {
                         "seeds": ranking.seeds,
+                        "unmeasured": ranking.unmeasured,
                         "lines": lines,
                     }
     return rankings

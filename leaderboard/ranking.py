@@ -20,6 +20,7 @@ from ppgsl_bench.leaderboard.front import CERTAINTY, CHANCE, hypervolume, streng
 from ppgsl_bench.leaderboard.measurements import (
     UNDEFENDED,
     Curve,
+    Entry,
     Grid,
     Measurements,
     curve,
@@ -110,12 +111,20 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Standings in the order of one summary, then the references; and how many seeds each dataset has."""
+    """The ranking of a view.
+
+    Attributes:
+        attack, utility, summary: the view, and what it is ranked by.
+        seeds: how many seeds each dataset has.
+        unmeasured: attacks of the view that do not count on some dataset, since they lack an undefended value there.
+        standings: in the order of the summary, then the references.
+    """
 
     attack: str
     utility: str
     summary: str
     seeds: Mapping[str, int]
+    unmeasured: Sequence[str]
     standings: Sequence[Standing]
 
 
@@ -152,14 +161,21 @@ def rank(
             places[k],
             sum(curves[g.dataset][k].cells for g in grids),
             sum(curves[g.dataset][k].sound for g in grids),
-            sum((measurements.problems(entry, g, attack, utility) for g in grids), Counter()),
+            _problems(measurements, entry, [g for g in grids if curves[g.dataset][k].charged.any()], attack, utility),
             cost_of(measurements.publications[entry], [g.dataset for g in grids]),
         )
         for k, entry in enumerate(entries)
     ]
     standings.sort(key=lambda s: (s.place[summary].rank, s.label))
     seeds = {grid.dataset: len(undefended_curve(grid, attack, utility).seeds) for grid in grids}
-    return Ranking(attack, utility, summary, seeds, [*standings, *_references(grids, attack, utility)])
+    unmeasured = [text for grid in grids for text in measurements.unmeasured(grid, attack, utility)]
+    return Ranking(attack, utility, summary, seeds, unmeasured, [*standings, *_references(grids, attack, utility)])
+
+
+def _problems(
+    measurements: Measurements, entry: Entry, grids: Sequence[Grid], attack: str, utility: str
+) -> Counter[str]:
+    return sum((measurements.problems(entry, grid, attack, utility) for grid in grids), Counter())
 
 
 def read_off(curves: Sequence[Curve]) -> dict[str, Floats]:

@@ -62,6 +62,7 @@ def caption(ranking: Ranking) -> str:
     return (
         f"Ranked by {SUMMARIES[ranking.summary].title}; attack: {ranking.attack}; utility: {ranking.utility}; "
         f"{graphs}; {seeds} seed{'' if counts == [1] else 's'}; {interval}."
+        + (f" Attacks that count for nobody there: {', '.join(ranking.unmeasured)}." if ranking.unmeasured else "")
     )
 
 

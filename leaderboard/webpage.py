@@ -23,6 +23,10 @@ _SCRIPTS = ("dom.js", "board.js", "state.js", "charts.js", "ranking.js", "detail
 
 def write_page(measurements: Measurements, path: Path) -> int:
     """Write the page; returns its size in bytes."""
+    if not measurements.utilities or not measurements.attacks:
+        raise UserError(
+            "a board needs an attack and a utility task on the undefended graph; run `ppgsl-bench run --defense none,…`"
+        )
     content = page(page_data(measurements)).encode()
     partial = path.with_name(f".{path.name}.partial")
     try:

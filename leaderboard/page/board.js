@@ -137,7 +137,7 @@ function floorOf(grid, attack, utility) {
 // One line of the ranking: numbers by column, and the place in each summary.
 function standings(view) {
   const ranking = board.rankings[view.dataset]?.[view.attack]?.[view.utility];
-  if (!ranking) return { seeds: {}, lines: [] };
+  if (!ranking) return { seeds: {}, unmeasured: [], lines: [] };
   const grids = viewGrids(view);
   const lines = ranking.lines.map((stored, i) => {
     const isReference = i >= board.entries.length;
@@ -163,5 +163,5 @@ function standings(view) {
     });
     return line;
   });
-  return { seeds: ranking.seeds, lines };
+  return { seeds: ranking.seeds, unmeasured: ranking.unmeasured, lines };
 }

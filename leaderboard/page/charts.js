@@ -76,14 +76,14 @@ function tradeoffSpec(grid, view, hidden) {
     points.push(...own);
     lines.push(...own.filter((p) => !p.dominated), { entry: e, ...top });
   });
-  const x = { field: "utility", type: "quantitative", scale: { zero: false, nice: true }, title: `${utilityTitle(view.utility)} →` };
+  const x = { field: "utility", type: "quantitative", scale: { zero: false, nice: true }, title: `${utilityTitle(view.utility)} →`, axis: { format: ".2f", tickCount: view.dataset === ALL ? 5 : 9 } };
   const floor = floorOf(grid, view.attack, view.utility);
   // With two seeds a band can be wider than all curves together: the points set the scale, and bands are clipped to it.
   const heights = [...points, top, floor].map((p) => p.strength).filter((v) => v !== null);
   const [lowest, highest] = [Math.min(...heights), Math.max(...heights)];
   const margin = 0.06 * (highest - lowest) + 0.004;
   const domain = [Math.max(0.5, lowest - margin), Math.min(1, highest + margin)];
-  const y = { field: "strength", type: "quantitative", scale: { zero: false, domain }, title: "← attack strength" };
+  const y = { field: "strength", type: "quantitative", scale: { zero: false, domain }, title: "← attack strength", axis: { format: ".2f", tickCount: 6 } };
   const colour = { field: "entry", type: "nominal", scale: colourScale(), legend: null };
   const ink = cssValue("--ink");
   const dashed = { type: "rule", strokeDash: [3, 4], color: cssValue("--quiet"), tooltip: true };
@@ -127,7 +127,8 @@ function tradeoffSpec(grid, view, hidden) {
     width: "container",
     height: view.dataset === ALL ? 240 : 400,
     autosize: { type: "fit", contains: "padding" },
-    layer: layers,
+    // A layer without data has no extent, of which Vega would complain.
+    layer: layers.filter((layer) => layer.data.values.length),
   };
 }
 
@@ -232,14 +233,14 @@ function drawGrowth(cost) {
     width: "container",
     height: 320,
     autosize: { type: "fit", contains: "padding" },
-    data: { values },
     layer: [
       {
-        transform: [{ filter: "datum.generated" }],
+        data: { values: values.filter((g) => g.generated) },
         mark: { type: "line", strokeWidth: 1.8, tooltip: null },
         encoding: { x, y, color: colour },
       },
       {
+        data: { values },
         mark: { type: "point", filled: true, size: 55 },
         encoding: {
           x,
@@ -250,6 +251,6 @@ function drawGrowth(cost) {
           tooltip,
         },
       },
-    ],
+    ].filter((layer) => layer.data.values.length),
   });
 }

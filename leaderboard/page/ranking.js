@@ -85,7 +85,7 @@ function defenseCell(line) {
 
 function renderRanking(view) {
   const summary = rankingSummary(view);
-  const { seeds } = standings(view);
+  const { seeds, unmeasured } = standings(view);
   const lines = sortedLines(view);
   const shown = lines.filter((line) => line.isReference || matchesFilter(line, view.filter));
   const order = view.order || bestFirst(view.sort);
@@ -127,7 +127,8 @@ function renderRanking(view) {
   const graphs = Object.entries(seeds).map(([name, count]) => `${name} (${count})`).join(", ");
   byId("ranking-about").textContent =
     `Ranked by ${summary.title}; attack: ${attackTitle(view.attack)}; utility: ${utilityTitle(view.utility)}; ` +
-    `mean over graphs (seeds): ${graphs}.`;
+    `${Object.keys(seeds).length > 1 ? "mean over graphs" : "graph"} (seeds): ${graphs}.` +
+    (unmeasured.length ? ` Attacks that count for nobody there: ${unmeasured.join(", ")}.` : "");
   const count = shown.filter((line) => !line.isReference).length;
   byId("ranking-count").textContent = view.filter ? `${count} of ${board.entries.length} defenses` : "";
 }

@@ -162,6 +162,9 @@ def test_a_page_is_written(run, packed, tmp_path):
     assert (tmp_path / "board.html").stat().st_size < 3_000_000
     with pytest.raises(UserError, match="cannot write"):
         run("leaderboard", "--results", packed, "--html", tmp_path / "nowhere" / "board.html")
+    pack([r for r in ROWS if r.defense != "none"], tmp_path / "r.jsonl.gz")
+    with pytest.raises(UserError, match="on the undefended graph"):
+        run("leaderboard", "--results", tmp_path / "r.jsonl.gz", "--html", tmp_path / "board.html")
 
 
 def test_a_submission_is_checked_and_packed(run, packed, tmp_path):

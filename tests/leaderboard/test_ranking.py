@@ -185,6 +185,14 @@ def test_an_attack_that_failed_on_the_undefended_graph_counts_for_nobody():
     assert standing(ranking, "soft").coverage == 1
 
 
+def test_attacks_without_an_undefended_value_are_named():
+    ranking = rank(Measurements(ROWS), ["one"], "worst-paper")
+    assert ranking.unmeasured == [f"{name} on one (0 of 3 seeds)" for name in PAPER_ATTACKS if name not in ATTACKS]
+    assert rank(Measurements(ROWS)).unmeasured == []
+    absent = [replace(r, status="inapplicable", metrics={}) if r.evaluator == "feature-cos" else r for r in ROWS]
+    assert rank(Measurements(absent)).unmeasured == []
+
+
 def test_of_two_rows_of_one_cell_the_sound_and_newer_one_counts():
     old = attack_row("d", 0, "soft", "cn", 0.9)
     newer = replace(old, metrics={"auc": 0.6}, provenance={**old.provenance, "finished": "2027-01-01"}, key="1")
