@@ -114,8 +114,7 @@ function bestWithin(view, givenUp) {
           return best.strength;
         });
       });
-      const alone = perGrid.length === 1 ? meanInterval(perGrid[0], 0.5, 1) : { low: null, high: null };
-      return { entry, strength: mean(perGrid.map(mean)), low: alone.low, high: alone.high, chosen };
+      return { entry, strength: mean(perGrid.map(mean)), perGrid, chosen };
     })
     .sort((a, b) => a.strength - b.strength);
 }

@@ -87,7 +87,12 @@ function tradeoffSpec(grid, view, hidden) {
   const colour = { field: "entry", type: "nominal", scale: colourScale(), legend: null };
   const ink = cssValue("--ink");
   const dashed = { type: "rule", strokeDash: [3, 4], color: cssValue("--quiet"), tooltip: true };
+  const floors = [];
+  if (floor.strength !== null) floors.push({ data: { values: [{ strength: floor.strength, Floor: `attack on features only: ${fixed(floor.strength)}` }] }, mark: dashed, encoding: { y, tooltip: { field: "Floor", type: "nominal" } } });
+  if (floor.utility !== null) floors.push({ data: { values: [{ utility: floor.utility, Floor: `utility of features only: ${fixed(floor.utility)}` }] }, mark: dashed, encoding: { x, tooltip: { field: "Floor", type: "nominal" } } });
+  // What can be selected lies above bands, lines and floors.
   const layers = [
+    ...floors,
     {
       data: { values: points.filter((p) => !p.dominated && p.low !== null) },
       mark: { type: "area", opacity: view.dataset === ALL ? 0.1 : 0.14, tooltip: null, clip: true },
@@ -119,8 +124,6 @@ function tradeoffSpec(grid, view, hidden) {
       encoding: { x, y, tooltip: ["Setting", "Strength", "Utility"].map((field) => ({ field, type: "nominal" })) },
     },
   ];
-  if (floor.strength !== null) layers.push({ data: { values: [{ strength: floor.strength, Floor: `attack on features only: ${fixed(floor.strength)}` }] }, mark: dashed, encoding: { y, tooltip: { field: "Floor", type: "nominal" } } });
-  if (floor.utility !== null) layers.push({ data: { values: [{ utility: floor.utility, Floor: `utility of features only: ${fixed(floor.utility)}` }] }, mark: dashed, encoding: { x, tooltip: { field: "Floor", type: "nominal" } } });
   return {
     title: grid.dataset,
     description: `Attack strength against utility on ${grid.dataset}, a curve a defense`,

@@ -1,5 +1,11 @@
 // The sections around the ranking and the charts.
 
+// How much it varies on one graph; over several graphs the ranking has intervals.
+function spread(perGrid) {
+  if (perGrid.length > 1 || perGrid[0].length < 2) return "";
+  return ` (${fixed(Math.min(...perGrid[0]))} to ${fixed(Math.max(...perGrid[0]))} on ${perGrid[0].length} splits)`;
+}
+
 function renderAnswer(view) {
   const give = Number(view.give);
   byId("give-value").textContent = `${give} %`;
@@ -34,7 +40,7 @@ function renderAnswer(view) {
       names,
       ` ${tied.length > 1 ? "protect" : "protects"} best: attack strength `,
       element("strong", {}, fixed(best.strength)),
-      best.low === null ? "" : ` ${interval(best.low, best.high, fixed)}`,
+      spread(best.perGrid),
       ` instead of ${fixed(before)} undefended, on ${where}.`,
     ),
     element(

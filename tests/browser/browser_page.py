@@ -433,6 +433,15 @@ def test_the_heat_map_shows_every_defense_against_every_attack(open_page, measur
     assert page.locator("#attack").input_value() == "gae-cos"
 
 
+def test_floors_lie_under_the_points_that_can_be_selected(open_page):
+    page = open_page("#dataset=karate")
+    kinds = page.locator("#tradeoff svg [aria-roledescription]").evaluate_all(
+        "nodes => nodes.map(node => node.getAttribute('aria-roledescription'))"
+    )
+    last_floor = max(i for i, kind in enumerate(kinds) if kind == "rule mark")
+    assert last_floor < kinds.index("point")
+
+
 def test_the_legend_hides_curves(open_page):
     page = open_page("#dataset=karate")
     points = "#tradeoff svg [aria-roledescription='point']"
