@@ -14,6 +14,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
@@ -74,14 +75,15 @@ class SparseMatrix:
         """The product of the transpose."""
         if self.symmetric:
             return self.multiply(dense)
-        indptr, indices, order = self._transposed
-        return csr_product(indptr, indices, self.values[order], dense, self.shape[::-1])
+        indptr, indices, _ = self._transposed
+        return csr_product(indptr, indices, self._transposed_values, dense, self.shape[::-1])
 
     def with_values(self, values: Tensor) -> "SparseMatrix":
         """The same pattern with other values, in the same order."""
-        other = SparseMatrix.__new__(SparseMatrix)
-        other.__dict__.update(self.__dict__, values=values, symmetric=False, _aggregated=None)
+        other = copy(self)
+        other.values, other.symmetric, other._aggregated = values, False, None
         other.__dict__["_transposed"] = self._transposed
+        other.__dict__.pop("_transposed_values", None)
         return other
 
     @cached_property
@@ -93,6 +95,10 @@ class SparseMatrix:
         parts = (flipped.indptr.astype(np.int32), flipped.indices.astype(np.int32), flipped.data)
         indptr, indices, order = (torch.from_numpy(part).to(self.values.device) for part in parts)
         return indptr, indices, order
+
+    @cached_property
+    def _transposed_values(self) -> Tensor:
+        return self.values[self._transposed[2]]
 
 
 class OneHot:

@@ -94,6 +94,7 @@ def test_torch_path_agrees_with_the_kernels(rng, random_graph):
 
 def test_with_values_transposes_the_new_values(rng):
     matrix = SparseMatrix(sp.random_array((6, 9), density=0.4, format="csr", dtype=np.float32, rng=rng))
+    matrix.multiply_transposed(torch.eye(6))
     other = matrix.with_values(torch.arange(1.0, len(matrix.values) + 1))
     torch.testing.assert_close(other.multiply_transposed(torch.eye(6)), dense_of(other).T)
 
