@@ -19,7 +19,7 @@ LONGEST_WALK = 4
 
 @register("katz", version=1)
 class Katz(Attack):
-    """Walks of up to four steps between the two nodes, discounted by length (truncated Katz index)."""
+    """Walks of up to four steps between the two nodes, discounted by length (Katz index)."""
 
     beta: float = Field(0.005, gt=0, lt=1, help="discount of each step; 0.005 as in Liben-Nowell and Kleinberg")
     max_length: int = Field(LONGEST_WALK, ge=1, le=LONGEST_WALK, help="longest walk that counts")

@@ -31,7 +31,7 @@ class Node2Vec(Node2VecParameters, Encoder):
     """Skip-gram vectors of random walks."""
 
     name: ClassVar[str] = "node2vec"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def embed(self, published: Graph, rng: np.random.Generator) -> Embedding:
         """Walk, then train; isolated nodes are at zero."""
@@ -47,7 +47,7 @@ class Node2Vec(Node2VecParameters, Encoder):
         ).input
 
 
-@register("n2v-cos", version=1, tags=("paper",))
+@register("n2v-cos", version=2, tags=("paper",))
 class Node2VecCosine(Node2VecParameters, CosineAttack):
     """Cosine of node2vec vectors."""
 
@@ -55,7 +55,7 @@ class Node2VecCosine(Node2VecParameters, CosineAttack):
     sees_features = False
 
 
-@register("n2v-svc", version=1, tags=("paper",))
+@register("n2v-svc", version=2, tags=("paper",))
 class Node2VecSVC(Node2VecParameters, ConcatenationAttack):
     """Linear SVM on concatenated node2vec vectors; learns node popularity only."""
 
@@ -63,7 +63,7 @@ class Node2VecSVC(Node2VecParameters, ConcatenationAttack):
     sees_features = False
 
 
-@register("n2v-had", version=1)
+@register("n2v-had", version=2)
 class Node2VecHadamard(Node2VecParameters, HadamardAttack):
     """Linear SVM on products of node2vec vectors."""
 

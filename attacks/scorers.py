@@ -151,8 +151,9 @@ def support_vector_scores(
     others = sample_pairs_outside(published.ranks, published.num_nodes, count, rng)
     # Written as (smaller id, larger id) the order of the ends would tell the classifier about node ids.
     training = rng.permuted(np.concatenate([links, others]), axis=1)
-    # The primal problem has one solution and no random numbers in it.
-    model = make_pipeline(StandardScaler(), LinearSVC(dual=False, max_iter=_MAX_ITERATIONS))
+    # The primal problem has one solution and no random numbers in it; without a seed it would draw one from NumPy's
+    # global generator all the same.
+    model = make_pipeline(StandardScaler(), LinearSVC(dual=False, max_iter=_MAX_ITERATIONS, random_state=0))
     model.fit(features(embedding, training), np.repeat([1, 0], count))
     scores = np.empty(len(pairs))
     for start in range(0, len(pairs), _PAIRS_AT_ONCE):

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, conv1d, max_pool1d
+from torch.nn.functional import binary_cross_entropy_with_logits, conv1d, embedding, max_pool1d
 from torch_geometric.nn.aggr import SortAggregation
 
 from ppgsl_bench.attacks import Attack, Field, Scores, register
@@ -202,6 +202,6 @@ class DGCNN(nn.Module):
         labels = torch.from_numpy(subgraphs.labels).to(device).clamp(max=len(weights[0]) - 1)
         outputs: list[Tensor] = []
         for i, weight in enumerate(weights):
-            h = weight[labels] if i == 0 else outputs[-1] @ weight
+            h = embedding(labels, weight) if i == 0 else outputs[-1] @ weight
             outputs.append(torch.tanh(share * (adjacency @ h + h)))
         return torch.cat(outputs, dim=1), outputs[-1]

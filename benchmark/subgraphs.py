@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.pairs import Pairs
+from ppgsl_bench.split_mix import GOLDEN, mixed
 
 # Marks of a node that is not in the subgraph at hand: not met yet, or met and left out by the limit a hop.
 _UNSEEN = -1
@@ -118,7 +119,7 @@ def _gather(indptr, indices, u, v, hops, limit, seed, local, seen):  # type: ign
 
     Returns how many nodes were met, which `seen` lists, and how many of them were kept.
     """
-    state = _mixed(_mixed(seed ^ np.uint64(u)) ^ np.uint64(v))
+    state = mixed(mixed(seed ^ np.uint64(u)) ^ np.uint64(v))
     seen[0], seen[1] = u, v
     local[u], local[v] = 0, 1
     num_seen, size = 2, 2
@@ -138,21 +139,13 @@ def _gather(indptr, indices, u, v, hops, limit, seed, local, seen):  # type: ign
         for s in range(stop, stop + kept):
             if kept < num_seen - stop:
                 # Selection by the first steps of a Fisher–Yates shuffle; the bias of the modulus is below 2^-40.
-                state += np.uint64(0x9E3779B97F4A7C15)
-                other = s + np.int64(_mixed(state) % np.uint64(num_seen - s))
+                state += GOLDEN
+                other = s + np.int64(mixed(state) % np.uint64(num_seen - s))
                 seen[s], seen[other] = seen[other], seen[s]
             local[seen[s]] = size
             size += 1
         start = stop
     return num_seen, size
-
-
-@njit(cache=True)
-def _mixed(z):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @njit(cache=True)

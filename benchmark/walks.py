@@ -2,10 +2,9 @@
 
 Walks: Perozzi et al., "DeepWalk", KDD 2014; Grover and Leskovec, "node2vec", KDD 2016. The second-order bias of
 node2vec is drawn by rejection (Yang et al., "KnightKing", SOSP 2019), which is exact and needs no alias table for every
-pair of adjacent links. Vectors: skip-gram with negative sampling (Mikolov et al., NIPS 2013), by gensim.
+pair of adjacent links. Vectors: skip-gram with negative sampling, see `ppgsl_bench.skip_gram`.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.graph import Graph
+from ppgsl_bench.skip_gram import train
+from ppgsl_bench.split_mix import GOLDEN, mixed, unit
 
 Walks = NDArray[np.int32]
 Vectors = NDArray[np.float32]
@@ -21,15 +22,9 @@ Vectors = NDArray[np.float32]
 # What fills the rest of a walk that cannot go on.
 PADDING = -1
 
-# gensim's default, kept by the reference implementations of node2vec and PPNE: nodes that make up more than this share
-# of all visits are thinned out.
+# gensim's default, which the reference implementations of node2vec and PPNE run with: nodes that make up more than this
+# share of all visits are thinned out.
 FREQUENT_SHARE = 1e-3
-
-# Constants of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_TO_UNIT = 2.0**-53
 
 
 def shuffled_starts(num_nodes: int, walks_per_node: int, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -81,9 +76,7 @@ def skip_gram(
 ) -> SkipGram:
     """Train skip-gram vectors on walks that `random_walks` made; the same arguments give the same bits.
 
-    One worker, a vocabulary in the order of the node ids (gensim's own order breaks ties by an unstable sort) and
-    integer keys leave nothing to thread timing or to the hash seed of Python. Walks that never leave their start
-    (isolated nodes) are no context for anything and are left out.
+    Walks that never leave their start (isolated nodes) are no context for anything and are left out.
 
     Args:
         walks: node ids, shape [W, L].
@@ -91,77 +84,38 @@ def skip_gram(
         dimensions: width d of the vectors.
         window: most steps between two nodes that count as context of one another.
         epochs: passes over the walks.
-        negative: noise nodes a context pair.
+        negative: noise nodes for each visit, which the nodes around it share.
         frequent_share: share of all visits above which a node is thinned out; 0 for never.
         seed: any integer from 0 to 2³² - 1.
     """
-    # gensim takes a second to import; only those who train pay for it.
-    from gensim.models import Word2Vec
-
-    sentences = _Sentences(walks)
-    visits = _visits(walks, sentences.rows, num_nodes)
-    nodes = np.flatnonzero(visits)
-    vectors = SkipGram(np.zeros((num_nodes, dimensions), np.float32), np.zeros((num_nodes, dimensions), np.float32))
-    if not len(nodes):
-        return vectors
-    model = Word2Vec(
-        vector_size=dimensions,
+    if walks.shape[1] > 1:
+        moved = walks[:, 1] != PADDING
+        walks = walks if moved.all() else walks[moved]
+    else:
+        walks = walks[:0]
+    if not len(walks):
+        return SkipGram(np.zeros((num_nodes, dimensions), np.float32), np.zeros((num_nodes, dimensions), np.float32))
+    vectors = train(
+        walks,
+        _visits(walks, num_nodes),
+        dimensions=dimensions,
         window=window,
-        sg=1,
-        hs=0,
+        epochs=epochs,
         negative=negative,
-        sample=frequent_share,
-        min_count=1,
-        sorted_vocab=0,
-        workers=1,
+        frequent_share=frequent_share,
         seed=seed,
     )
-    model.build_vocab_from_freq(
-        dict(zip(nodes.tolist(), visits[nodes].tolist(), strict=True)), corpus_count=len(sentences)
-    )
-    model.train(sentences, total_examples=len(sentences), epochs=epochs)
-    vectors.input[nodes] = model.wv.vectors
-    vectors.output[nodes] = model.syn1neg
-    return vectors
-
-
-class _Sentences:
-    """Walks as lists of integers, made one at a time: a list of lists would take ten times the memory."""
-
-    def __init__(self, walks: Walks) -> None:
-        self.walks = walks
-        self.rows = np.flatnonzero(walks[:, 1] != PADDING) if walks.shape[1] > 1 else np.empty(0, dtype=np.int64)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for row in self.rows:
-            nodes: list[int] = self.walks[row].tolist()
-            yield nodes
+    return SkipGram(*vectors)
 
 
 @njit(cache=True)
-def _visits(walks: NDArray[np.int32], rows: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
-    """How often each node occurs in the given walks (`bincount` would copy all walks to int64)."""
+def _visits(walks: NDArray[np.int32], num_nodes: int) -> NDArray[np.int64]:
+    """How often each node occurs in the walks (`bincount` would copy all walks to int64)."""
     counts = np.zeros(num_nodes, dtype=np.int64)
-    for w in rows:
-        for node in walks[w]:
+    for walk in walks:
+        for node in walk:
             counts[node] += 1
     return counts
-
-
-@njit(cache=True)
-def _mixed(state: np.uint64) -> np.uint64:
-    state = (state ^ (state >> np.uint64(30))) * _MIX_1
-    state = (state ^ (state >> np.uint64(27))) * _MIX_2
-    return state ^ (state >> np.uint64(31))
-
-
-@njit(cache=True)
-def _unit(state: np.uint64) -> float:
-    """A uniform number of [0, 1) with 53 random bits, so that `_unit(s) * n` stays below n."""
-    return float(_mixed(state) >> np.uint64(11)) * _TO_UNIT
 
 
 @njit(cache=True)
@@ -220,7 +174,7 @@ def _walk(
     largest = max(1.0, return_bias, leave_bias)
     for w in range(len(starts)):
         # A stream's own start is a SplitMix64 output: two walks share numbers with a chance of about length / 2^64.
-        state = _mixed(seed + np.uint64(w + 1) * _GOLDEN)
+        state = mixed(seed + np.uint64(w + 1) * GOLDEN)
         before = -1
         here = starts[w]
         walks[w, 0] = here
@@ -229,8 +183,8 @@ def _walk(
             if low == high:
                 break
             while True:
-                state += _GOLDEN
-                drawn = _unit(state)
+                state += GOLDEN
+                drawn = unit(state)
                 if weighted:
                     k = _first_above(cumulative, low, high, drawn * cumulative[high - 1])
                 else:
@@ -244,8 +198,8 @@ def _walk(
                     bias = 1.0
                 else:
                     bias = leave_bias
-                state += _GOLDEN
-                if _unit(state) * largest < bias:
+                state += GOLDEN
+                if unit(state) * largest < bias:
                     break
             walks[w, step] = there
             before, here = here, there

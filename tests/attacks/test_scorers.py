@@ -139,3 +139,9 @@ def test_pairs_with_an_isolated_end_get_the_median_of_the_others():
     assert median_at_isolated(scores, graph, pairs).tolist() == [5.0, 2.0, 1.0, 2.0, 2.0, 2.0]
     only_isolated = np.array([[3, 4], [0, 3]])
     assert median_at_isolated(np.array([3.0, 4.0]), graph, only_isolated).tolist() == [0.0, 0.0]
+
+
+def test_numpys_global_generator_is_left_alone(random_graph):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    svc(hadamard, random_graph(30, 60), all_pairs(30)[:20])
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
