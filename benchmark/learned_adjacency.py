@@ -25,7 +25,7 @@ from numba import njit
 from torch import Tensor
 
 from ppgsl_bench.device import current_device
-from ppgsl_bench.message_passing import csr_product, run_in_threads, usable_threads
+from ppgsl_bench.message_passing import csr_product, even_shares, run_in_threads, usable_threads
 from ppgsl_bench.pairs import Pairs
 
 Aggregation = Literal["gcn", "mean"]
@@ -170,9 +170,8 @@ def sampled_products(grad: Tensor, h: Tensor, ends: Tensor) -> tuple[Tensor, Ten
     if grad.device.type == "cpu":
         threads = usable_threads(count * h.shape[1])
         arrays = (grad.detach().numpy(), h.detach().numpy())
-        bounds = np.linspace(0, count, threads + 1).astype(np.int64)
-        run_in_threads(_multiply_ends, bounds, ends.numpy(), *arrays, there.numpy(), back.numpy())
-        run_in_threads(_multiply_own, np.linspace(0, nodes, threads + 1).astype(np.int64), *arrays, own.numpy())
+        run_in_threads(_multiply_ends, even_shares(count, threads), ends.numpy(), *arrays, there.numpy(), back.numpy())
+        run_in_threads(_multiply_own, even_shares(nodes, threads), *arrays, own.numpy())
     else:
         gather_products(grad, h, ends, there, back, own)
     return there, back, own

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from numba import njit
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from ppgsl_bench.graph import Graph
-from ppgsl_bench.message_passing import run_in_threads, usable_threads
+from ppgsl_bench.message_passing import even_shares, run_in_threads, usable_threads
 from ppgsl_bench.pairs import Pairs, pairs_at, ranks_outside
 
 # Above this density too many draws would hit a link: numbering the non-links is faster then.
@@ -62,7 +61,7 @@ class _InnerProducts(torch.autograd.Function):
         ctx.save_for_backward(vectors)
         ctx.pairs = pairs
         out = torch.empty(len(pairs), dtype=vectors.dtype)
-        bounds = _shares(len(pairs), len(pairs) * vectors.shape[1])
+        bounds = even_shares(len(pairs), usable_threads(len(pairs) * vectors.shape[1]))
         run_in_threads(_multiply_pairs, bounds, vectors.detach().contiguous().numpy(), pairs, out.numpy())
         return out
 
@@ -70,14 +69,10 @@ class _InnerProducts(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (vectors,) = ctx.saved_tensors
         grad = torch.zeros_like(vectors, memory_format=torch.contiguous_format)
-        bounds = _shares(len(vectors), len(ctx.pairs) * vectors.shape[1])
+        bounds = even_shares(len(vectors), usable_threads(len(ctx.pairs) * vectors.shape[1]))
         ends, slopes = vectors.detach().contiguous().numpy(), grads[0].contiguous().numpy()
         run_in_threads(_add_to_ends, bounds, ends, ctx.pairs, slopes, grad.numpy())
         return grad, None
-
-
-def _shares(count: int, work: int) -> NDArray[np.int64]:
-    return np.linspace(0, count, usable_threads(work) + 1).astype(np.int64)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})

@@ -17,17 +17,23 @@ Communities = NDArray[np.int64]
 _LEAST_GAIN = 1e-9
 
 
-def louvain(graph: Graph, rng: np.random.Generator) -> Communities:
-    """A community number for each node, shape [N], from 0 on without gaps; an isolated node is on its own."""
-    communities = np.arange(graph.num_nodes)
-    adjacency = graph.adjacency.astype(np.float64)
+def louvain(adjacency: sp.csr_array, rng: np.random.Generator, resolution: float = 1.0) -> Communities:
+    """A community number for each node, shape [N], from 0 on without gaps; an isolated node is on its own.
+
+    Args:
+        adjacency: symmetric weights; an entry of the diagonal stands for twice the weight of a node's link to itself.
+        rng: source of the order in which nodes are looked at.
+        resolution: larger values make more communities.
+    """
+    communities = np.arange(adjacency.shape[0])
+    adjacency = adjacency.astype(np.float64)
     total = float(adjacency.sum())
     if total == 0:
         return communities
     while True:
         order = rng.permutation(adjacency.shape[0])
         strength = np.asarray(adjacency.sum(axis=1)).ravel()
-        moved = _local_moves(adjacency.indptr, adjacency.indices, adjacency.data, strength, order, total)
+        moved = _local_moves(adjacency.indptr, adjacency.indices, adjacency.data, strength, order, total / resolution)
         _, level = np.unique(moved, return_inverse=True)
         communities = level[communities]
         count = int(level.max()) + 1
@@ -60,9 +66,9 @@ def _local_moves(
 ) -> NDArray[np.int64]:
     """Move nodes, one after the other, to the neighbouring community of largest modularity gain until none gains.
 
-    `total` is twice the weight of all links. Moving node i into community c changes the modularity by
-    2 (w(i, c) - strength_i · strength_c / total) / total, where c does not count i itself. Only nodes with a
-    neighbour that moved are looked at again (Traag, Waltman and van Eck, "From Louvain to Leiden", 2019).
+    `total` is twice the weight of all links, divided by the resolution. Moving node i into community c changes the
+    modularity in proportion to w(i, c) - strength_i · strength_c / total, where c does not count i itself. Only
+    nodes with a neighbour that moved are looked at again (Traag, Waltman and van Eck, "From Louvain to Leiden", 2019).
     """
     n = len(strength)
     community = np.arange(n)

@@ -151,7 +151,7 @@ def csr_product(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, 
     rows = indptr.numpy()
     run_in_threads(
         _multiply_rows,
-        split_rows(rows, len(values) * dense.shape[1]),
+        row_shares(rows, usable_threads(len(values) * dense.shape[1])),
         rows,
         indices.numpy(),
         values.detach().numpy(),
@@ -187,13 +187,18 @@ def usable_threads(work: int) -> int:
     return torch.get_num_threads() if work > _WORTH_THREADS else 1
 
 
-def split_rows(indptr: NDArray[np.int32], work: int) -> NDArray[np.int64]:
+def even_shares(count: int, threads: int) -> list[int]:
+    """Bounds of consecutive ranges of equal length, one a thread."""
+    return [count * t // threads for t in range(threads + 1)]
+
+
+def row_shares(indptr: NDArray[np.int32], threads: int) -> list[int]:
     """Bounds of consecutive row ranges with equal shares of the entries, one range a thread."""
-    shares = np.linspace(0, indptr[-1], usable_threads(work) + 1)[1:-1]
-    return np.concatenate([[0], np.searchsorted(indptr, shares), [len(indptr) - 1]])
+    inner = [int(np.searchsorted(indptr, share)) for share in even_shares(int(indptr[-1]), threads)[1:-1]]
+    return [0, *inner, len(indptr) - 1]
 
 
-def run_in_threads(kernel: Callable[..., None], bounds: Sequence[int] | NDArray[np.int64], *arrays: object) -> None:
+def run_in_threads(kernel: Callable[..., None], bounds: Sequence[int], *arrays: object) -> None:
     """`kernel(first, last, *arrays)` for each range between `bounds`, side by side.
 
     The kernels release the GIL. Threads are started for the call, not kept: a pool would not survive a fork.
@@ -249,6 +254,34 @@ def glorot(rows: int, columns: int, generator: torch.Generator) -> nn.Parameter:
     bound = math.sqrt(6 / (rows + columns))
     uniform = torch.rand(rows, columns, generator=generator, device=generator.device)
     return nn.Parameter((2 * uniform - 1) * bound)
+
+
+class _UnitRows(torch.autograd.Function):
+    """ẑ = z / |z| with the gradient (G - (G·ẑ) ẑ) / |z|; a zero row stays zero and passes no gradient on."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> Tensor:
+        norm = torch.linalg.vector_norm(z, dim=1, keepdim=True)
+        inverse = torch.where(norm > 0, 1 / norm, 0)
+        unit = z * inverse
+        ctx.save_for_backward(unit, inverse)
+        return unit
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        unit, inverse = ctx.saved_tensors
+        along = (grads[0] * unit).sum(dim=1, keepdim=True)
+        return torch.addcmul(grads[0], unit, along, value=-1).mul_(inverse)
+
+
+def unit_rows(z: Tensor) -> Tensor:
+    """Rows scaled to length 1, shape [N, d]; inner products of the result are cosines.
+
+    `torch.nn.functional.normalize` would multiply the gradient of a zero row by 10^12. Such rows occur: a node with
+    neither links nor features starts at the output bias, which starts at zero.
+    """
+    rows: Tensor = _UnitRows.apply(z)  # type: ignore[no-untyped-call]
+    return rows
 
 
 class Encoder(nn.Module):

@@ -50,7 +50,7 @@ from ppgsl_bench.walks import SkipGram, random_walks, shuffled_starts, skip_gram
 EXACT_SPECTRUM_NODES = 4_000
 
 # Measured on one core at 128 dimensions, window 10 and 5 negative samples, to tell in advance what is out of reach.
-_SECONDS_PER_VISIT = 8e-6
+_SECONDS_PER_VISIT = 2e-6
 _SECONDS_PER_PRODUCT = 1.5e-9
 _MOST_HOURS = 48
 
@@ -58,7 +58,7 @@ _MOST_HOURS = 48
 _SMALLEST_SHARE = 1e-9
 
 
-@register("ppne", version=1, tags=("paper",))
+@register("ppne", version=2, tags=("paper",))
 class PPNE(Defense):
     """Flip links that most lower the DeepWalk similarity of sensitive pairs at little spectral loss."""
 
@@ -91,7 +91,7 @@ class PPNE(Defense):
     negative: int = Field(5, ge=1, help="negative samples b of DeepWalk")
 
     uses_sensitive = True
-    sweep = tuple({"flips": share} for share in (0.05, 0.1, 0.15, 0.2, 0.3, 0.4))
+    sweep = tuple({"flips": share} for share in (0.05, 0.1, 0.2, 0.3, 0.4))
 
     def why_not(self, graph: Graph) -> str | None:
         """Refuse what would take days."""

@@ -17,7 +17,7 @@ class RandomRewiring(Defense):
 
     rate: float = Field(0.3, ge=0, le=1, help="share r of the links that is replaced: ⌊r·m⌋ of m links")
 
-    sweep = tuple({"rate": rate} for rate in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9))
+    sweep = tuple({"rate": rate} for rate in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9))
 
     def publish(self, graph: Graph, sensitive: Pairs, rng: np.random.Generator) -> Graph:  # noqa: ARG002
         """Remove ⌊r·m⌋ links, add as many pairs that are no links of `graph`; the number of links stays m.

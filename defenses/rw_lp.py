@@ -28,7 +28,7 @@ class RandomWalkLinkPrivacy(Defense):
         False, help="let a node of degree 1 add its one link with probability 1/2, so that the number of links stays m"
     )
 
-    sweep = tuple({"t": t} for t in (2, 4, 6, 10, 14, 20, 40))
+    sweep = tuple({"t": t} for t in (1, 3, 5, 9, 15, 25))
 
     def publish(self, graph: Graph, sensitive: Pairs, rng: np.random.Generator) -> Graph:  # noqa: ARG002
         """Go through the nodes u and their neighbours v in order of their ids, as the published pseudo-code does.

@@ -11,13 +11,13 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize, softplus
+from torch.nn.functional import softplus
 
 from ppgsl_bench.device import torch_generator
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.learned_adjacency import Aggregation, CandidateLinks, LearnedAdjacency
 from ppgsl_bench.link_loss import draw_non_links, inner_products
-from ppgsl_bench.message_passing import GCN, Features, GraphSAGE, Matrix, RememberedProducts, glorot
+from ppgsl_bench.message_passing import GCN, Features, GraphSAGE, Matrix, RememberedProducts, glorot, unit_rows
 from ppgsl_bench.pairs import Pairs
 
 EncoderName = Literal["gcn", "sage"]
@@ -60,7 +60,7 @@ class Surrogate(nn.Module):
     def vectors(self, adjacency: Matrix, features: Features) -> Tensor:
         """Node vectors as the head takes them, shape [N, d]; of unit length for `cos`."""
         z: Tensor = self.encoder(adjacency, features)
-        return normalize(z) if self.head == "cos" else z
+        return unit_rows(z) if self.head == "cos" else z
 
     def logits(self, vectors: Tensor, pairs: Pairs) -> Tensor:
         """One logit a pair: cos(z_u, z_v), z_u · z_v, or an MLP of [z_u ; z_v], mean over both orders of the ends."""

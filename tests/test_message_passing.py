@@ -18,6 +18,7 @@ from ppgsl_bench.message_passing import (
     mean_adjacency,
     normalised_adjacency,
     torch_csr_product,
+    unit_rows,
 )
 
 torch_geometric_nn = pytest.importorskip("torch_geometric.nn")
@@ -189,6 +190,20 @@ def test_input_rows_have_unit_absolute_sum(rng, kind):
     sums = dense.abs().sum(1)
     torch.testing.assert_close(sums, (raw.abs().sum(1) > 0).float())
     assert isinstance(features, SparseMatrix) == (kind == "sparse")
+
+
+def test_unit_rows_are_those_of_normalize(rng):
+    z = torch.from_numpy(rng.standard_normal((9, 4))).requires_grad_()
+    torch.testing.assert_close(unit_rows(z), torch.nn.functional.normalize(z))
+    assert torch.autograd.gradcheck(unit_rows, z)
+
+
+def test_zero_rows_stay_zero_and_pass_no_gradient():
+    z = torch.zeros(3, 4, requires_grad=True)
+    unit = unit_rows(z)
+    unit.sum().backward()
+    assert not unit.any()
+    assert not z.grad.any()
 
 
 def test_graph_without_features_gets_one_hot_ones(random_graph):

@@ -68,7 +68,7 @@ def test_the_sweep_is_a_list_of_distinct_valid_settings(name):
     defense = registry.get(name)
     labels = [defense.create(**parameters).label for parameters in defense.sweep]
     assert len(set(labels)) == len(labels)
-    assert name == "none" or 6 <= len(labels) <= 8
+    assert name == "none" or 5 <= len(labels) <= 8
 
 
 @pytest.mark.parametrize("name", NAMES)
