@@ -23,7 +23,7 @@ from ppgsl_bench.graph import Graph
 from ppgsl_bench.measure import Measurement, measured
 from ppgsl_bench.metrics import attack_metrics
 from ppgsl_bench.pairs import Pairs
-from ppgsl_bench.plan import Cell, PluginRef
+from ppgsl_bench.plan import Cell, PluginRef, split_key
 from ppgsl_bench.registry import load_plugin_file
 from ppgsl_bench.seeds import generator
 from ppgsl_bench.split import Split, make_split
@@ -92,6 +92,10 @@ def _split(cell: Cell, inputs: Inputs, objects: Objects) -> Message:
         tuple(Path(p) for p in given["data_dirs"]), Path(given["cache_dir"]), offline=bool(given["offline"])
     )
     graph, cost = measured(lambda: dataset.load(sources))
+    if split_key(dataset, cell.seed, sources) != cell.key:
+        raise UserError(
+            f"the files of {cell.dataset.label} have changed since the run began; give the same command again"
+        )
     split = make_split(graph, cell.seed)
     queries = split.queries()
     artifacts = objects.put_graph(split.visible)

@@ -4,15 +4,19 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from ppgsl_bench import __version__
+from ppgsl_bench.contribute import commands as contribute_commands
 from ppgsl_bench.errors import UserError
-from ppgsl_bench.leaderboard.commands import add_commands
+from ppgsl_bench.leaderboard import commands as leaderboard_commands
+from ppgsl_bench.own_graph import commands as own_graph_commands
+from ppgsl_bench.perf import commands as perf_commands
+from ppgsl_bench.reproduce import commands as reproduce_commands
 
 if TYPE_CHECKING:
     from ppgsl_bench.datasets import Sources
@@ -72,6 +76,22 @@ MemoryOption = Annotated[
     str | None,
     typer.Option("--memory", help="Memory limit a cell: 512M, 4G; by default a fair share.", rich_help_panel=_RUNNING),
 ]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        help="Run cells on a dask cluster: tcp://host:port, or local:4 for 4 workers here (docs/cluster.md).",
+        rich_help_panel=_RUNNING,
+    ),
+]
+CacheDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache-dir",
+        help="Folder that all workers of the scheduler see, for arrays; otherwise these travel through the scheduler.",
+        rich_help_panel=_WHERE,
+    ),
+]
 
 DEFAULT_RESULTS = Path("results")
 # What to write for --attack or --utility to have none at all, and only publish.
@@ -84,6 +104,9 @@ def main() -> NoReturn:
         app()
     except UserError as error:
         _fail(str(error))
+    except OSError as error:
+        # A full disk, a file that may not be read, a name that is too long: the machine's refusal, not a bug.
+        _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
     sys.exit(0)
 
 
@@ -128,7 +151,13 @@ def run(
     device: DeviceOption = "cpu",
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
+    scheduler: SchedulerOption = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", help="Run part i of n, i/n; `merge` joins the parts.", rich_help_panel=_RUNNING),
+    ] = None,
     results: ResultsOption = DEFAULT_RESULTS,
+    cache_dir: CacheDirOption = None,
     data_dir: DataDirOption = None,
     offline: OfflineOption = False,
     plugin: PluginOption = None,
@@ -149,6 +178,7 @@ def run(
     """
     from ppgsl_bench.plan import choose, plan
     from ppgsl_bench.quantities import parse_seeds
+    from ppgsl_bench.sharding import Shard
     from ppgsl_bench.suite import load_suite
 
     _load_plugins(plugin)
@@ -163,10 +193,13 @@ def run(
         seeds=seed_list,
     )
     cells = plan(choice, sources)
+    if shard is not None:
+        cells = Shard.parse(shard).of(cells)
     if dry_run:
         _print_plan(cells, results, as_json=as_json)
         return
-    settings = _settings(jobs, threads, device, timeout or chosen.timeout, memory or chosen.memory, sources, plugin)
+    place = _Place(jobs, device, scheduler, cache_dir)
+    settings = _settings(place, threads, timeout or chosen.timeout, memory or chosen.memory, sources, plugin)
     _execute(cells, results, settings, as_json=as_json)
 
 
@@ -177,7 +210,9 @@ def retry(
     jobs: JobsOption = None,
     threads: ThreadsOption = 1,
     device: DeviceOption = "cpu",
+    scheduler: SchedulerOption = None,
     results: ResultsOption = DEFAULT_RESULTS,
+    cache_dir: CacheDirOption = None,
     data_dir: DataDirOption = None,
     offline: OfflineOption = False,
     plugin: PluginOption = None,
@@ -195,9 +230,11 @@ def retry(
         if not failed:
             typer.echo(f"no failed cells in {results}")
             return
+        # Before anything is forgotten: a limit may be mistyped, or the scheduler not there.
+        place = _Place(jobs, device, scheduler, cache_dir)
+        settings = _settings(place, threads, timeout or "2h", memory, sources, plugin)
         cells = replan(failed, sources)
         store.delete(row.key for row in failed)
-    settings = _settings(jobs, threads, device, timeout or "2h", memory, sources, plugin)
     _execute(cells, results, settings, as_json=as_json)
 
 
@@ -315,7 +352,14 @@ def _availability(report: "DatasetStatus") -> str:
     return "no, can be fetched" if report.downloadable else "no, see the docs"
 
 
-add_commands(app)
+for commands in (
+    leaderboard_commands,
+    own_graph_commands,
+    contribute_commands,
+    reproduce_commands,
+    perf_commands,
+):
+    commands.add_commands(app)
 
 
 def _execute(cells: "Sequence[Cell]", folder: Path, settings: "Settings", *, as_json: bool) -> None:
@@ -378,14 +422,18 @@ def _print_plan(cells: "Sequence[Cell]", folder: Path, *, as_json: bool) -> None
         typer.echo(f"\n{len(lines)} cells, {done} done")
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where cells run, as the user said."""
+
+    jobs: int | None
+    device: str
+    scheduler: str | None
+    cache_dir: Path | None
+
+
 def _settings(
-    jobs: int | None,
-    threads: int,
-    device: str,
-    timeout: str,
-    memory: str | None,
-    sources: "Sources",
-    plugin: list[Path] | None,
+    place: _Place, threads: int, timeout: str, memory: str | None, sources: "Sources", plugin: list[Path] | None
 ) -> "Settings":
     import psutil
 
@@ -394,15 +442,33 @@ def _settings(
     from ppgsl_bench.processes import Limits
     from ppgsl_bench.quantities import parse_duration, parse_size
 
-    jobs = jobs or max(1, (os.cpu_count() or 1) // threads)
-    memory_bytes = parse_size(memory) if memory else int(_MEMORY_SHARE * psutil.virtual_memory().total / jobs)
+    limits = Limits(parse_duration(timeout), parse_size(memory) if memory else None, threads)
+    if place.scheduler is not None:
+        # The workers' machines count, not this one: they have the GPUs, and share out their memory themselves.
+        jobs, device = _cluster_room(place, place.scheduler), place.device
+    else:
+        if place.cache_dir is not None:
+            raise UserError(f"--cache-dir {place.cache_dir}: only the workers of a --scheduler need a folder in common")
+        jobs, device = place.jobs or max(1, (os.cpu_count() or 1) // threads), resolve_device(place.device)
+        share = int(_MEMORY_SHARE * psutil.virtual_memory().total / jobs)
+        limits = replace(limits, memory_bytes=limits.memory_bytes or share)
     return Settings(
         jobs=jobs,
-        device=resolve_device(device),
-        limits=Limits(parse_duration(timeout), memory_bytes, threads),
+        device=device,
+        scheduler=place.scheduler,
+        cache_dir=place.cache_dir,
+        limits=limits,
         sources=sources,
         plugin_files=tuple(path.resolve() for path in plugin or ()),
     )
+
+
+def _cluster_room(place: _Place, scheduler: str) -> int:
+    from ppgsl_bench.cluster import room_on
+
+    if place.jobs is not None:
+        raise UserError(f"--jobs {place.jobs}: with --scheduler, the workers say how many cells run side by side")
+    return room_on(scheduler, place.device)
 
 
 def _sources(data_dir: list[Path] | None, offline: bool) -> "Sources":

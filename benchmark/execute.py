@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
-from ppgsl_bench.cell import Inputs, request_for, run_request
+from ppgsl_bench.cell import Inputs, Message, request_for, run_request
 from ppgsl_bench.datasets import Sources
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.plan import Cell
@@ -22,13 +22,44 @@ _MAX_REPAIRS = 3
 
 @dataclass(frozen=True)
 class Settings:
-    """How cells are run; nothing here changes what they compute."""
+    """How cells are run; nothing here changes what they compute.
+
+    Attributes:
+        jobs: cells side by side; on a cluster, as many as it was seen to have room for.
+        device: where torch code runs.
+        scheduler: of the dask cluster that runs the cells (see `cluster.connect`); None for this machine alone.
+        cache_dir: folder that this machine and all workers see, for the arrays that cells exchange.
+        limits: what one cell may use.
+        sources: where datasets come from.
+        plugin_files: files that register plugins.
+    """
 
     jobs: int = 1
     device: str = "cpu"
+    scheduler: str | None = None
+    cache_dir: Path | None = None
     limits: Limits = field(default_factory=Limits)
     sources: Sources = field(default_factory=Sources)
     plugin_files: tuple[Path, ...] = ()
+
+
+class CellRunner(Protocol):
+    """Runs cells somewhere and says how each ended. A context manager: leaving it ends what still runs."""
+
+    capacity: int
+    """How many cells may be started before one has ended."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def start(self, token: str, request: Message) -> None:
+        """Begin one cell."""
+
+    def wait(self) -> list[tuple[str, Outcome]]:
+        """Cells that ended, at least one of them unless nothing runs."""
 
 
 class Observer(Protocol):
@@ -71,11 +102,12 @@ class _Run:
         self.results = results
         self.settings = settings
         self.observer = observer
-        self.rows: dict[str, Row] = {row.key: row for row in results.rows() if row.key in self.cells}
+        self.rows = {row.key: _as_input(row) for row in results.each_row() if row.key in self.cells}
         self.ready: list[tuple[int, str]] = []
         self.dependents: defaultdict[str, list[str]] = defaultdict(list)
         self.unsettled: set[str] = set()
         self.repairs: Counter[str] = Counter()
+        self.must_recheck = False
 
     def to_the_end(self) -> None:
         self.unsettled = self._missing()
@@ -83,17 +115,31 @@ class _Run:
         self.observer.planned(remaining, len(self.cells) - len(remaining))
         for cell in remaining:
             self._admit(cell)
-        with CellProcesses(run_request, self.settings.limits) as processes:
-            while self.ready or len(processes):
-                while self.ready and len(processes) < self.settings.jobs:
-                    cell = self.cells[heappop(self.ready)[1]]
-                    self.observer.started(cell)
-                    processes.start(cell.key, request_for(cell, self._inputs(cell)))
-                for key, outcome in processes.wait():
-                    self._settle(self.cells[key], outcome)
-                self._recheck_ready()
+        if self.ready:
+            self._run_ready()
         if self.unsettled:
             raise RuntimeError(f"{len(self.unsettled)} cells never became ready")
+
+    def _run_ready(self) -> None:
+        """Run the cells that are ready, and those that become so."""
+        with self._runner() as runner:
+            while self.ready or len(runner):
+                while self.ready and len(runner) < runner.capacity:
+                    cell = self.cells[heappop(self.ready)[1]]
+                    self.observer.started(cell)
+                    runner.start(cell.key, request_for(cell, self._inputs(cell)))
+                for key, outcome in runner.wait():
+                    self._settle(self.cells[key], outcome)
+                self._recheck_ready()
+
+    def _runner(self) -> CellRunner:
+        settings = self.settings
+        if settings.scheduler is None:
+            return CellProcesses(run_request, settings.limits, settings.jobs)
+        from ppgsl_bench.cluster import ClusterCells, connect
+
+        client, objects = connect(settings.scheduler), self.results.objects
+        return ClusterCells(client, settings.limits, objects, jobs=settings.jobs, cache_dir=settings.cache_dir)
 
     def _missing(self) -> set[str]:
         """Cells without a row; a split or embedding, which only serves others, counts if one of those is missing."""
@@ -121,7 +167,8 @@ class _Run:
 
     def _recheck_ready(self) -> None:
         """After a repair has taken a row away, cells that were ready may have to wait again."""
-        if self.repairs:
+        if self.must_recheck:
+            self.must_recheck = False
             ready, self.ready = self.ready, []
             for _, key in ready:
                 self._admit(self.cells[key])
@@ -158,6 +205,7 @@ class _Run:
         source = next((row for row in rows if damaged in row.artifacts.values()), None)
         if source is not None:
             self.repairs[damaged] += 1
+            self.must_recheck = True
             if self.repairs[damaged] > _MAX_REPAIRS:
                 raise UserError(f"{outcome.reason}; computing it again did not help. Is the disk failing?")
             self.results.set_aside(damaged)
@@ -170,7 +218,7 @@ class _Run:
     def _store(self, cell: Cell, outcome: Outcome) -> None:
         row = self._row(cell, outcome)
         self.results.put(row)
-        self.rows[cell.key] = row
+        self.rows[cell.key] = _as_input(row)
         self.unsettled.discard(cell.key)
         self.observer.finished(cell, row)
         for key in self.dependents.pop(cell.key, ()):
@@ -196,7 +244,11 @@ class _Run:
             status=outcome.status,
             reason=outcome.reason,
             digests={**digests, **outcome.message.get("digests", {})},
-            provenance={**origin, "plugin": (cell.evaluator or cell.defense or cell.dataset).identity},
+            provenance={
+                **origin,
+                **outcome.origin,
+                "plugin": (cell.evaluator or cell.defense or cell.dataset).identity,
+            },
             log=outcome.log,
             requires=cell.requires,
             **known,
@@ -208,6 +260,11 @@ class _Run:
 def failures(rows: Iterable[Row]) -> list[Row]:
     """Rows of cells that should have worked and did not."""
     return [row for row in rows if row.status in FAILURES]
+
+
+def _as_input(row: Row) -> Row:
+    """What later cells need of a row: a long run keeps this of every one in memory."""
+    return replace(row, metrics={}, provenance={}, log="")
 
 
 def _described(role: str, ref: Any) -> Mapping[str, Any]:

@@ -129,6 +129,12 @@ def plan(choice: Choice, sources: Sources) -> list[Cell]:
     return list(cells.values())
 
 
+def split_key(dataset: Dataset, seed: int, sources: Sources) -> str:
+    """The key of a split of the dataset as its files are now."""
+    fingerprint = dataset.fingerprint(sources)
+    return _hash(PROTOCOL_VERSION, "split", *_ingredients(dataset), fingerprint, str(seed))
+
+
 def choose(
     *,
     datasets: Iterable[str],

@@ -6,13 +6,13 @@ with the supervisor. (Pebble's pool was measured first: five times the overhead 
 child processes survived it. See docs/design.md.)
 """
 
-import ctypes
 import json
 import multiprocessing
 import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,6 @@ _LOG_TAIL_BYTES = 4000
 # How often resident memory is looked at while a memory limit is set.
 _MEMORY_POLL_SECONDS = 0.05
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,27 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a cell's process ended; `message` is what it reported, if it came to that."""
+    """How a cell's process ended.
+
+    Attributes:
+        status, reason: how, and why if not well.
+        message: what it reported, if it came to that.
+        log: the last lines that it printed.
+        origin: provenance, as far as it is not that of the supervisor because the cell ran on another machine.
+    """
 
     status: Status | Interruption
     reason: str = ""
     message: Message = field(default_factory=dict)
     log: str = ""
+    origin: Message = field(default_factory=dict)
 
 
 class CellProcesses:
     """Runs cells side by side and says how each ended. A context manager: leaving it kills what still runs."""
 
-    def __init__(self, work: Work, limits: Limits) -> None:
+    def __init__(self, work: Work, limits: Limits, capacity: int = 1) -> None:
+        self.capacity = capacity
         self._work = work
         self._limits = limits
         self._running: dict[str, _Running] = {}
@@ -90,8 +98,10 @@ class CellProcesses:
     def start(self, token: str, request: Message) -> None:
         """Begin one cell."""
         receiving, sending = self._context.Pipe(duplex=False)
-        log = Path(tempfile.mkstemp(prefix="ppgsl-bench-", suffix=".log")[1])
-        arguments = (self._work, request, sending, str(log), os.getpid(), self._limits.threads)
+        descriptor, log_name = tempfile.mkstemp(prefix="ppgsl-bench-", suffix=".log")
+        os.close(descriptor)  # the cell opens it by name
+        log = Path(log_name)
+        arguments = (self._work, request, sending, str(log), self._limits.threads)
         process = self._context.Process(target=_run, args=arguments, daemon=False)
         with _without_main_module():
             process.start()
@@ -218,10 +228,10 @@ def _without_main_module() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _run(work: Work, request: Message, sending: Connection, log: str, supervisor: int, threads: int) -> None:
+def _run(work: Work, request: Message, sending: Connection, log: str, threads: int) -> None:
     """What happens inside a cell's process."""
     os.setsid()
-    _die_with_parent(supervisor)
+    _die_with_supervisor()
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
@@ -245,12 +255,17 @@ def _run(work: Work, request: Message, sending: Connection, log: str, supervisor
     os._exit(0)
 
 
-def _die_with_parent(supervisor: int) -> None:
-    # The parent is the fork server, which ends with the supervisor.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if not psutil.pid_exists(supervisor):
-        os._exit(1)
+def _die_with_supervisor() -> None:
+    """Kill this cell, and what it started, when the supervisor is gone; the fork server outlives it for our sake."""
+    supervisor = multiprocessing.parent_process()
+    if supervisor is None:
+        raise RuntimeError("not the process of a cell")
+
+    def watch(sentinel: int) -> None:
+        wait([sentinel])
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, args=(supervisor.sentinel,), daemon=True).start()
 
 
 def _limit_threads(threads: int) -> None:

@@ -84,7 +84,8 @@ class _TimeLeft:
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
         self._waiting: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-        self._taken: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+        self._finished: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        self._seconds: defaultdict[tuple[str, str, str], float] = defaultdict(float)
         self._begun = time.monotonic()
 
     def expect(self, cells: list[Cell]) -> None:
@@ -93,19 +94,20 @@ class _TimeLeft:
 
     def learn(self, cell: Cell, row: Row) -> None:
         self._waiting[_likeness(cell)] -= 1
-        self._taken[_likeness(cell)].append(row.wall_seconds or 0.0)
+        self._finished[_likeness(cell)] += 1
+        self._seconds[_likeness(cell)] += row.wall_seconds or 0.0
 
     def text(self) -> str:
-        finished = sum(len(times) for times in self._taken.values())
+        finished = sum(self._finished.values())
         remaining = sum(self._waiting.values())
         if not finished or not remaining:
             return ""
         # What a cell costs beside its plugin's own time: loading, storing, starting.
-        own = sum(sum(times) for times in self._taken.values())
+        own = sum(self._seconds.values())
         overhead = max(0.0, (time.monotonic() - self._begun) * self._jobs - own) / finished
         typical = own / finished
         seconds = sum(
-            count * (overhead + (sum(taken) / len(taken) if (taken := self._taken.get(kind)) else typical))
+            count * (overhead + (self._seconds[kind] / known if (known := self._finished.get(kind)) else typical))
             for kind, count in self._waiting.items()
         )
         return f"about {format_duration(seconds / self._jobs)} left"

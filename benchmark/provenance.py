@@ -13,7 +13,7 @@ import psutil
 
 from ppgsl_bench import PROTOCOL_VERSION, __version__
 
-_LIBRARIES = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "numba", "gensim", "networkx")
+_LIBRARIES = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "numba", "networkx")
 
 
 @cache

@@ -1,8 +1,10 @@
 """A row: what a cell left behind."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, get_args
 
 Status = Literal["ok", "inapplicable", "failed", "timeout", "out-of-memory", "killed", "blocked"]
 """`inapplicable`: the plugin gave a reason why it cannot work on the graph; `blocked`: a required cell failed."""
@@ -61,12 +63,54 @@ class Row:
 
     @classmethod
     def from_json(cls, text: str) -> "Row":
-        """Inverse of `to_json`; unknown or missing fields are an error."""
-        document = json.loads(text)
+        """Inverse of `to_json`; unknown or missing fields, and values of another type, are an error."""
+        document = _DECODER.decode(text)
         if not isinstance(document, dict):
             raise TypeError("a row is a JSON object")
-        unknown = set(document) - {f.name for f in fields(cls)}
-        if unknown:
-            raise ValueError(f"unknown fields {sorted(unknown)}")
+        for name, value in document.items():
+            if name not in _TYPES:
+                raise ValueError(f"unknown field {name!r}")
+            if type(value) not in _TYPES[name]:
+                raise TypeError(f"{name} is {value!r:.40}, not {' or '.join(t.__name__ for t in _TYPES[name])}")
         document["requires"] = tuple(document.get("requires", ()))
-        return cls(**document)
+        row = cls(**document)
+        row._refuse_wrong_content()
+        return row
+
+    def _refuse_wrong_content(self) -> None:
+        if self.status not in _STATUSES:
+            raise ValueError(f"unknown status {self.status!r}")
+        for name, value in self.metrics.items():
+            if type(value) not in _NUMBER or not _is_finite(value):
+                raise ValueError(f"the metric {name} is {value!r:.40}, not a finite number")
+        shown = (self.provenance.get(name, "") for name in ("source", "finished", "plugin"))
+        texts = (*self.artifacts.values(), *self.digests.values(), *self.requires, *shown)
+        if not all(type(text) is str for text in texts):
+            raise TypeError("a digest, a key or a name in the provenance is not a text")
+
+
+_NUMBER = (float, int)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "seed": (int,),
+    "wall_seconds": (float, int, NoneType),
+    **dict.fromkeys(("metrics", "artifacts", "digests", "provenance"), (dict,)),
+    "requires": (list,),
+}
+_BYTES_FIELDS = ("peak_host_bytes", "baseline_host_bytes", "peak_gpu_bytes", "peak_gpu_reserved_bytes")
+_TYPES |= dict.fromkeys(_BYTES_FIELDS, (int, NoneType))
+_TYPES |= {f.name: (str,) for f in fields(Row) if f.name not in _TYPES}
+_STATUSES = frozenset(get_args(Status))
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number that JSON knows")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

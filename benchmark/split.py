@@ -125,10 +125,10 @@ def make_split(graph: Graph, seed: int) -> Split:
     taken = _Taken(graph.ranks)
     test_non_links = taken.claim(sample_pairs_outside(taken.ranks, graph.num_nodes, tested, rng("test")), graph)
     negatives = {
-        "hard": _hard_negatives(visible, taken.ranks, hidden, rng("hard")),
+        "hard": hard_negatives(visible, taken.ranks, hidden, rng("hard")),
     }
     taken.claim(negatives["hard"], graph)
-    negatives["degree"] = taken.claim(_degree_negatives(visible, sensitive, taken.ranks, rng("degree")), graph)
+    negatives["degree"] = taken.claim(degree_negatives(visible, sensitive, taken.ranks, rng("degree")), graph)
     negatives["uniform"] = sample_pairs_outside(taken.ranks, graph.num_nodes, hidden, rng("uniform"))
 
     nodes = rng("nodes").permutation(graph.num_nodes)
@@ -156,7 +156,7 @@ class _Taken:
         return pairs
 
 
-def _degree_negatives(visible: Graph, sensitive: Pairs, taken: Ranks, rng: np.random.Generator) -> Pairs:
+def degree_negatives(visible: Graph, sensitive: Pairs, taken: Ranks, rng: np.random.Generator) -> Pairs:
     """Unlinked pairs whose ends have the visible degrees of a sensitive pair's ends."""
     n = visible.num_nodes
     by_degree = np.lexsort((rng.permutation(n), visible.degrees))
@@ -183,7 +183,7 @@ def _degree_negatives(visible: Graph, sensitive: Pairs, taken: Ranks, rng: np.ra
     return _filled_up(found, taken, n, len(sensitive), rng)
 
 
-def _hard_negatives(visible: Graph, taken: Ranks, count: int, rng: np.random.Generator) -> Pairs:
+def hard_negatives(visible: Graph, taken: Ranks, count: int, rng: np.random.Generator) -> Pairs:
     """Unlinked pairs two hops apart, uniform over all such pairs.
 
     A random wedge picks a pair in proportion to its number of common neighbours c; keeping it with probability 1/c

@@ -39,24 +39,29 @@ def load_suite(name_or_path: str) -> Suite:
     if name_or_path in suite_names():
         text = (_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8")
     elif name_or_path.endswith(".toml"):
-        path = Path(name_or_path)
-        if not path.is_file():
-            raise UserError(f"--suite {name_or_path}: no such file")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(f"--suite {name_or_path}: not a text file ({error.reason})") from error
+        text = _text_of(name_or_path)
     else:
         close = difflib.get_close_matches(name_or_path, suite_names(), n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(suite_names())}"
         raise UnknownNameError(f"there is no suite {name_or_path!r}; {hint} (or a path that ends in .toml)")
     try:
         return Suite(**tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"suite {name_or_path}: not valid TOML: {error}") from error
     except pydantic.ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise UserError(f"suite {name_or_path}: {problems}; keys: {', '.join(Suite.model_fields)}") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise UserError(f"suite {name_or_path}: not valid TOML: {error}") from error
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"--suite {path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"--suite {path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:  # not UTF-8, or a path that is none
+        raise UserError(f"--suite {path!r}: not a text file ({error})") from error
 
 
 def _folder() -> resources.abc.Traversable:

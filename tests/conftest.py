@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from ppgsl_bench.pairs import num_pairs, pairs_at, sample_distinct
 
 # Real raw files: beside the repository, or wherever PPGSL_BENCH_DATA says.
 DATASETS = Path(os.environ.get("PPGSL_BENCH_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
+
+# Whatever starts the tests in the background may have them ignore Ctrl-C, which some tests are about.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "ppgsl", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

@@ -93,5 +93,6 @@ def test_quantities():
     assert (parse_duration("90s"), parse_duration("1.5h"), parse_duration("10m")) == (90, 5400, 600)
     assert (parse_size("4G"), parse_size("512M"), parse_size("1.5 GiB")) == (4 * 2**30, 2**29, 3 * 2**29)
     assert (parse_seeds("3"), parse_seeds("4,"), parse_seeds("0,7")) == ([0, 1, 2], [4], [0, 7])
-    assert [format_duration(s) for s in (0.42, 12, 200, 7500)] == ["0.4 s", "12 s", "3 min 20 s", "2 h 5 min"]
+    shown = [format_duration(s) for s in (0.003, 0.42, 12, 200, 7500)]
+    assert shown == ["3 ms", "0.4 s", "12 s", "3 min 20 s", "2 h 5 min"]
     assert [format_bytes(b) for b in (512, 3.5 * 2**20, 5 * 2**30)] == ["512 B", "3.5 MiB", "5.0 GiB"]

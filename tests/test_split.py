@@ -66,13 +66,13 @@ def test_a_graph_without_pairs_two_hops_apart_still_gets_its_negatives():
 
 def test_hard_negatives_do_not_favour_pairs_with_many_common_neighbours():
     """Two hubs with 30 common neighbours against 30 leaf pairs with one each: all eligible pairs equally often."""
-    from ppgsl_bench.split import _hard_negatives
+    from ppgsl_bench.split import hard_negatives
 
     bipartite = [(hub, 2 + leaf) for hub in (0, 1) for leaf in range(30)]
     graph = Graph.from_pairs(32, np.array(bipartite))
     eligible = 1 + 30 * 29 // 2
     rng = np.random.default_rng(0)
-    drawn = [int(ranks_of(_hard_negatives(graph, graph.ranks, 1, rng), 32)[0]) for _ in range(6000)]
+    drawn = [int(ranks_of(hard_negatives(graph, graph.ranks, 1, rng), 32)[0]) for _ in range(6000)]
     hubs = sum(rank == 0 for rank in drawn)
     assert stats.binomtest(hubs, 6000, 1 / eligible).pvalue > 1e-3
 

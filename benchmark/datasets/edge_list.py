@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from ppgsl_bench.pairs import Pairs, ranks_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Untidy: TypeAlias = Literal["refuse", "drop"]
+"""What to do with self-loops and with links given twice: refuse the file, or drop and count them."""
 
 # Column names that make the first line a header, in lower case.
 SOURCE_NAMES = frozenset({"source", "src", "from", "node1", "node_1", "id1", "id_1", "head"})
@@ -36,9 +39,33 @@ _SHOWN = 5
 _SHOWN_CHARACTERS = 60
 
 _EXPECTED = "expected a source, a target and perhaps a weight a line; a header names them source, target, weight"
+# How files begin that people take for text.
+_SIGNATURES = {
+    b"PK\x03\x04": "a ZIP archive, as .xlsx and .npz files are: save the sheet as CSV, or end the file's name in .npz",
+    b"\x1f\x8b": "compressed with gzip: unpack it first",
+    b"\xff\xfe": "perhaps UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "perhaps UTF-16 text: save it as UTF-8",
+    b"SQLite format 3": "an SQLite database: export the table as CSV",
+    b"PAR1": "a Parquet file: save it as CSV",
+}
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _BLANKS = " \t"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file of links is written, so that another can be written alike.
+
+    Attributes:
+        separator: between columns.
+        titles: of source, target and weight; None without a header.
+        ignored: titles of the columns that were not read.
+    """
+
+    separator: str
+    titles: tuple[str, str, str] | None
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,21 +78,34 @@ class EdgeList:
         pairs: positions in `ids`, shape [L, 2], in the order of the file; no loops, no pair twice in any orientation.
         weights: shape [L], finite and positive; None if the file has none.
         lines: the line number of each pair, counted from 1.
+        layout: how the file is written.
+        loops, repeats: how many self-loops and links given before were dropped.
     """
 
     ids: list[str]
     pairs: Pairs
     weights: NDArray[np.float32] | None
     lines: NDArray[np.int64]
+    layout: Layout
+    loops: int = 0
+    repeats: int = 0
 
 
-def read_edge_list(path: Path) -> EdgeList:
+def read_edge_list(
+    path: Path, *, untidy: Untidy = "refuse", weighted: bool = True, confidential: bool = False
+) -> EdgeList:
     """Read a file separated by commas, semicolons, tabs or white space; errors give the numbers of the bad lines.
 
     Empty lines and lines that start with `#` are skipped. Names may be quoted, and blanks around them do not count.
     Columns other than source, target and weight are ignored, and need a header that says which is which.
+
+    Args:
+        path: the file.
+        untidy: what to do with self-loops and links given twice.
+        weighted: whether a third column is a weight; if not, it is ignored.
+        confidential: whether errors give line numbers only, and nothing of what the lines say.
     """
-    table = _Table(path)
+    table = _Table(path, weighted=weighted, confidential=confidential)
     cells = table.cells()
     codes, names = _factorized(cells[table.source], cells[table.target])
     if any("\n" in name for name in names):
@@ -77,7 +117,8 @@ def read_edge_list(path: Path) -> EdgeList:
     if (unnamed.any(axis=1) & ~blank).any():
         raise table.malformed("a name is missing")
     row, codes = row[~blank], codes[~blank]
-    if table.has_header or _is_title(codes, names):
+    layout = table.layout(named=table.has_header or _is_title(codes, names))
+    if layout.titles is not None:
         row, codes = row[1:], codes[1:]
     if not len(row):
         raise GraphError(f"{path}: a header but no links")
@@ -86,9 +127,21 @@ def read_edge_list(path: Path) -> EdgeList:
     def where(i: int) -> str:
         return f"line {row[i] + 1}"
 
-    refuse_loops_and_repeats(path, pairs, ids, where)
-    weights = None if table.weight is None else _weights(path, cells[table.weight].iloc[row], where)
-    return EdgeList(ids, pairs, weights, row + 1)
+    weights = None
+    if table.weight is not None:
+        weights = _weights(path, cells[table.weight].iloc[row], where, confidential=confidential)
+    if untidy == "refuse":
+        refuse_loops_and_repeats(path, pairs, ids, where)
+        return EdgeList(ids, pairs, weights, row + 1, layout)
+    kept, loops, repeats = tidied(pairs, len(ids))
+    return EdgeList(ids, pairs[kept], None if weights is None else weights[kept], row[kept] + 1, layout, loops, repeats)
+
+
+def tidied(pairs: Pairs, num_nodes: int) -> tuple[NDArray[np.int64], int, int]:
+    """Positions of the pairs that are no loops and were not there before, and how many of the others there are."""
+    proper = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
+    _, first = np.unique(ranks_of(pairs[proper], num_nodes), return_index=True)
+    return proper[np.sort(first)], len(pairs) - len(proper), len(proper) - len(first)
 
 
 def refuse_loops_and_repeats(path: Path, pairs: Pairs, ids: list[str], where: Callable[[int], str]) -> None:
@@ -124,8 +177,9 @@ def listed(positions: NDArray[np.intp], describe: Callable[[int], str]) -> str:
 class _Table:
     """The text of a file, its separator, and which column is what."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, weighted: bool = True, confidential: bool = False) -> None:
         self.path = path
+        self.confidential = confidential
         self.text = _text(path)
         start = re.search(rb"\S", self.text)
         if start is None:
@@ -145,10 +199,24 @@ class _Table:
         if not self.has_header and self.width not in {2, 3}:
             number = self.text.count(b"\n", 0, begin) + 1
             columns = "one column" if self.width == 1 else f"{self.width} columns"
-            raise GraphError(f"{path}: line {number} has {columns}: {_shortened(first_line)}; {_EXPECTED}")
+            raise GraphError(f"{path}: line {number} has {columns}{self._quoted(first_line, ': ')}; {_EXPECTED}")
         self.source = source if source is not None and self.has_header else 0
         self.target = target if target is not None and self.has_header else 1
         self.weight = weight if self.has_header else (2 if self.width == 3 else None)
+        if not weighted:
+            self.weight = None
+        self._titles = [field.strip(_BLANKS) for field in fields]
+
+    def layout(self, *, named: bool) -> Layout:
+        """The layout, given whether the first line names the columns."""
+        if not named:
+            return Layout(self.separator, None)
+        weight = "weight" if self.weight is None else self._titles[self.weight]
+        ignored = [title for i, title in enumerate(self._titles) if i not in {self.source, self.target, self.weight}]
+        return Layout(self.separator, (self._titles[self.source], self._titles[self.target], weight), tuple(ignored))
+
+    def _quoted(self, line: str, before: str) -> str:
+        return "" if self.confidential else before + _shortened(line)
 
     @cached_property
     def lines(self) -> list[bytes]:
@@ -185,9 +253,14 @@ class _Table:
             return not all(fields[i].strip(_BLANKS) for i in needed if i is not None)
 
         bad = np.flatnonzero([is_bad(line) for line in self.lines])
-        found = listed(bad, lambda i: f"line {i + 1} {_shortened(self.lines[i].decode())}") if len(bad) else reason
         columns = f"{self.width} columns, as in the first line"
-        return GraphError(f"{self.path}: malformed lines (expected {columns}, and no empty name): {found}")
+        expected = f"expected {columns}, and no empty name; correct or delete them"
+        if not len(bad):
+            return GraphError(f"{self.path}: malformed lines ({expected}): {reason}")
+        total = sum(bool(line.strip()) for line in self.lines)
+        share = f"{len(bad)} of {total}, {len(bad) / total:.0%}"
+        found = listed(bad, lambda i: f"line {i + 1}{self._quoted(self.lines[i].decode(), ' ')}")
+        return GraphError(f"{self.path}: malformed lines ({share}; {expected}): {found}")
 
 
 def _text(path: Path) -> bytes:
@@ -195,9 +268,9 @@ def _text(path: Path) -> bytes:
     data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
         raise GraphError(f"{path}: the file is empty; {_EXPECTED}")
-    if b"\0" in data:
-        utf16 = ", perhaps UTF-16 text: save it as UTF-8" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else ""
-        raise GraphError(f"{path}: a binary file{utf16}; {_EXPECTED}")
+    kind = next((text for start, text in _SIGNATURES.items() if data.startswith(start)), "")
+    if kind or b"\0" in data:
+        raise GraphError(f"{path}: a binary file{', ' * bool(kind)}{kind}; {_EXPECTED}")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
@@ -248,7 +321,9 @@ def _ordered(codes: NDArray[np.int64], names: list[str]) -> tuple[list[str], Pai
     return ids, position[codes]
 
 
-def _weights(path: Path, cells: "pd.Series[str]", where: Callable[[int], str]) -> NDArray[np.float32]:
+def _weights(
+    path: Path, cells: "pd.Series[str]", where: Callable[[int], str], *, confidential: bool
+) -> NDArray[np.float32]:
     import pandas as pd
 
     values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -256,6 +331,6 @@ def _weights(path: Path, cells: "pd.Series[str]", where: Callable[[int], str]) -
         weights = values.astype(np.float32)
     bad = np.flatnonzero(~np.isfinite(weights) | (weights <= 0))
     if len(bad):
-        found = listed(bad, lambda i: f"{where(i)} {_shortened(cells.iloc[i])}")
+        found = listed(bad, lambda i: where(i) + ("" if confidential else f" {_shortened(cells.iloc[i])}"))
         raise GraphError(f"{path}: weights that are not positive, finite numbers: {found}; {_EXPECTED}")
     return weights

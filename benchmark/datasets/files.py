@@ -2,7 +2,7 @@
 
 import hashlib
 import zipfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -12,7 +12,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ppgsl_bench.datasets import Dataset, Field, Sources, register
-from ppgsl_bench.datasets.edge_list import canonical_order, listed, read_edge_list, refuse_loops_and_repeats
+from ppgsl_bench.datasets.edge_list import (
+    Layout,
+    Untidy,
+    canonical_order,
+    listed,
+    read_edge_list,
+    refuse_loops_and_repeats,
+    tidied,
+)
 from ppgsl_bench.errors import GraphError, UserError
 from ppgsl_bench.graph import Features, Graph
 
@@ -33,7 +41,7 @@ class GraphFile(Dataset):
 
     def fingerprint(self, sources: Sources) -> str:  # noqa: ARG002
         """SHA-256 of the file."""
-        with _existing(Path(self.path)).open("rb") as file:
+        with existing_file(Path(self.path)).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def load(self, sources: Sources) -> Graph:  # noqa: ARG002
@@ -50,20 +58,46 @@ def read_graph_file(path: Path) -> tuple[Graph, list[str]]:
     `weights`, features `x` (dense) or `x_data`, `x_indices`, `x_indptr`, `x_shape` (CSR), labels `y`.
     Self-loops and links given twice, in either direction, are refused.
     """
-    path = _existing(path)
+    content = _read(path, "refuse")
+    return content.graph, content.ids
+
+
+@dataclass(frozen=True, eq=False)
+class FileContent:
+    """A graph from a file, and what else there is to know about it.
+
+    Attributes:
+        graph: the graph.
+        ids: node i is called `ids[i]`.
+        layout: of an edge list, how it is written; None for other kinds of file.
+        notes: what was dropped or looks odd, each a sentence for the user.
+    """
+
+    graph: Graph
+    ids: list[str]
+    layout: Layout | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_tidied(path: Path) -> FileContent:
+    """As `read_graph_file`, but self-loops and repeated links are dropped, and `notes` say how many there were."""
+    return _read(path, "drop")
+
+
+def _read(path: Path, untidy: Untidy) -> FileContent:
+    path = existing_file(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UserError(f"{path}: unknown ending {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
     if suffix == ".npz":
-        return _from_npz(path)
+        return _from_npz(path, untidy)
     if suffix in EDGE_LIST_SUFFIXES:
-        edges = read_edge_list(path)
-        graph = Graph.from_pairs(len(edges.ids), edges.pairs, weights=edges.weights, name=path.name)
-        return graph, edges.ids
-    return _from_networkx(path, suffix)
+        return _from_edge_list(path, untidy)
+    return _from_networkx(path, suffix, untidy)
 
 
-def _existing(path: Path) -> Path:
+def existing_file(path: Path) -> Path:
+    """The path with `~` expanded; an error unless a file is there."""
     path = path.expanduser()
     if not path.exists():
         raise UserError(f"{path}: no such file")
@@ -72,12 +106,32 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _from_networkx(path: Path, suffix: str) -> tuple[Graph, list[str]]:
+def _from_edge_list(path: Path, untidy: Untidy) -> FileContent:
+    edges = read_edge_list(path, untidy=untidy)
+    notes = _dropped(path, edges.loops, edges.repeats)
+    if edges.layout.ignored:
+        notes.append(f"{path}: columns that are not read: {', '.join(edges.layout.ignored)}")
+    # A header whose titles are not known to us, above names that are no numbers, looks like a link of two strangers.
+    if edges.layout.titles is None and len(edges.pairs) > 1 and not np.isin(edges.pairs[1:], edges.pairs[0]).any():
+        notes.append(
+            f"{path}: the two names in line {edges.lines[0]} occur in no other line, which was read as a link; "
+            "if it is a header, call its columns source and target"
+        )
+    graph = _graph(path, len(edges.ids), edges.pairs, weights=edges.weights)
+    return FileContent(graph, edges.ids, edges.layout, tuple(notes))
+
+
+def _dropped(path: Path, loops: int, repeats: int) -> list[str]:
+    found = {"self-loops": loops, "links given twice (their direction does not count)": repeats}
+    return [f"{path}: dropped {count} {what}" for what, count in found.items() if count]
+
+
+def _from_networkx(path: Path, suffix: str, untidy: Untidy) -> FileContent:
     import networkx as nx
 
     try:
         source = nx.read_graphml(path) if suffix == ".graphml" else _read_gml(path)
-    except (nx.NetworkXException, ParseError, ValueError, KeyError) as error:
+    except (nx.NetworkXException, ParseError, ValueError, KeyError, TypeError) as error:
         raise GraphError(f"{path}: not a readable {suffix[1:]} file: {error}") from error
     ids = canonical_order([str(node) for node in source])
     place = {name: i for i, name in enumerate(ids)}
@@ -87,15 +141,21 @@ def _from_networkx(path: Path, suffix: str) -> tuple[Graph, list[str]]:
     if not links:
         raise GraphError(f"{path}: no links")
     pairs = np.array([(place[str(u)], place[str(v)]) for u, v, _ in links], dtype=np.int64)
+    kept, loops, repeats = tidied(pairs, len(ids))
+    notes = _dropped(path, loops, repeats)
+    attributes = sorted({str(key) for _, given in source.nodes(data=True) for key in given})
+    if attributes:
+        notes.append(f"{path}: attributes of nodes that are not read: {', '.join(attributes)}")
 
     def where(i: int) -> str:
         return f"link {i + 1}"
 
-    refuse_loops_and_repeats(path, pairs, ids, where)
+    if untidy == "refuse":
+        refuse_loops_and_repeats(path, pairs, ids, where)
     weights = [weight for *_, weight in links]
     unweighted = np.flatnonzero([weight is None for weight in weights])
     if len(unweighted) == len(links):
-        return _graph(path, len(ids), pairs), ids
+        return FileContent(_graph(path, len(ids), pairs[kept]), ids, notes=tuple(notes))
     if len(unweighted):
         raise GraphError(f"{path}: some links have a weight, these have none: {listed(unweighted, where)}")
     unreadable = np.flatnonzero([not isinstance(weight, int | float) for weight in weights])
@@ -103,7 +163,8 @@ def _from_networkx(path: Path, suffix: str) -> tuple[Graph, list[str]]:
         raise GraphError(
             f"{path}: weights that are not numbers: {listed(unreadable, lambda i: f'{where(i)} {weights[i]!r}')}"
         )
-    return _graph(path, len(ids), pairs, weights=weights), ids
+    graph = _graph(path, len(ids), pairs[kept], weights=[weights[i] for i in kept])
+    return FileContent(graph, ids, notes=tuple(notes))
 
 
 def _read_gml(path: Path) -> Any:
@@ -117,10 +178,10 @@ def _read_gml(path: Path) -> Any:
         return nx.read_gml(path, label="id")
 
 
-def _from_npz(path: Path) -> tuple[Graph, list[str]]:
+def _from_npz(path: Path, untidy: Untidy) -> FileContent:
     try:
         arrays = _npz_arrays(path)
-    except (ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, EOFError, OSError, NotImplementedError, zipfile.BadZipFile) as error:
         raise GraphError(f"{path}: not a readable .npz archive of plain arrays: {error}") from error
     unknown = [key for key in arrays if key not in _NPZ_KEYS]
     if unknown or "edges" not in arrays:
@@ -134,10 +195,13 @@ def _from_npz(path: Path) -> tuple[Graph, list[str]]:
     if given.shape != () or not np.issubdtype(given.dtype, np.integer):
         raise GraphError(f"{path}: num_nodes is {given.tolist()!r}; expected one whole number")
     num_nodes = int(given)
-    graph = _graph(
-        path, num_nodes, edges, weights=arrays.get("weights"), x=_npz_features(path, arrays), y=arrays.get("y")
-    )
-    return graph, [str(i) for i in range(num_nodes)]
+    parts = {"weights": arrays.get("weights"), "x": _npz_features(path, arrays), "y": arrays.get("y")}
+    if untidy == "refuse":
+        graph = _graph(path, num_nodes, edges, **parts)
+        return FileContent(graph, [str(i) for i in range(num_nodes)])
+    graph = _graph(path, num_nodes, edges, **parts, loops="drop", duplicates="merge")
+    _, loops, repeats = tidied(edges.reshape(-1, 2), num_nodes)
+    return FileContent(graph, [str(i) for i in range(num_nodes)], notes=tuple(_dropped(path, loops, repeats)))
 
 
 def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:

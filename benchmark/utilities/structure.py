@@ -49,7 +49,7 @@ class Structure(Utility):
         """
         visible = split.visible
         sources = rng.choice(visible.num_nodes, size=min(self.path_sources, visible.num_nodes), replace=False)
-        communities = louvain(visible, rng)
+        communities = louvain(visible.adjacency, rng)
         hops, reached = path_lengths(visible, sources)
         published_hops, published_reached = path_lengths(published, sources)
         first_guess = rng.standard_normal(visible.num_nodes)

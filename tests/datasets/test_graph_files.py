@@ -112,8 +112,24 @@ class TestNetworkxRefusals:
         with pytest.raises(GraphError, match=f"not a readable {suffix[1:]} file"):
             read_graph_file(path)
 
+    def test_gml_with_a_node_that_has_two_ids(self, tmp_path):
+        path = tmp_path / "graph.gml"
+        path.write_text("graph [ node [ id 1 id 2 ] node [ id 3 ] edge [ source 1 target 3 ] ]")
+        with pytest.raises(GraphError, match="not a readable gml file"):
+            read_graph_file(path)
+
 
 class TestNpzRefusals:
+    def test_an_archive_of_a_newer_format(self, tmp_path):
+        path = tmp_path / "graph.npz"
+        np.savez(path, edges=[[0, 1]])
+        content = bytearray(path.read_bytes())
+        # The version needed to extract, in the archive's directory.
+        content[content.index(b"PK\x01\x02") + 6] = 99
+        path.write_bytes(content)
+        with pytest.raises(GraphError, match=r"not a readable \.npz archive"):
+            read_graph_file(path)
+
     @pytest.mark.parametrize(
         ("arrays", "message"),
         [
