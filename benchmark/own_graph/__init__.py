@@ -1,0 +1,1 @@
+"""A data holder's own graph: protect it, audit what was published."""
