@@ -4,7 +4,7 @@
 
 A row of the table is a function that returns a `Comparison`; add one and name it in `COMPARISONS`. Each function
 checks first that the two sides agree, which also compiles the kernels, and times them then, one thread each. PecanPy
-takes part if it is installed (`pip install --no-deps pecanpy nptyping numba_progress`).
+takes part if it is installed (`pip install --no-deps pecanpy nptyping numba_progress`); gensim is in the extra `perf`.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from ppgsl_bench.message_passing import GCN, input_features, normalised_adjacenc
 from ppgsl_bench.pairs import Pairs
 from ppgsl_bench.split import make_split
 from ppgsl_bench.subgraphs import enclosing_subgraphs
-from ppgsl_bench.walks import random_walks, shuffled_starts
+from ppgsl_bench.walks import random_walks, shuffled_starts, skip_gram
 
 HOPS = 2
 # PyG's function knows no limit, so none is set on either side.
@@ -180,6 +180,29 @@ def biased_walks(graph: Graph, pairs: Pairs) -> Comparison | None:
     return Comparison(f"{WALKS} biased walks a node", "PecanPy", least_seconds(ours, 3), theirs, aim=20)
 
 
+def skip_gram_vectors(graph: Graph, pairs: Pairs) -> Comparison:
+    """One pass over one walk a node; gensim gets ids without gaps, since it takes positions for ids otherwise."""
+    from gensim.models import Word2Vec
+
+    rng = np.random.default_rng(0)
+    walks = random_walks(graph, np.flatnonzero(graph.degrees).astype(np.int32), WALK_LENGTH, rng)
+    _, compact = np.unique(walks, return_inverse=True)
+    sentences = compact.reshape(walks.shape).tolist()
+    counts = dict(enumerate(np.bincount(compact.ravel()).tolist()))
+
+    def reference() -> None:
+        model = Word2Vec(vector_size=128, window=10, sg=1, negative=5, min_count=1, sorted_vocab=0, workers=1, seed=0)
+        model.build_vocab_from_freq(counts, corpus_count=len(sentences))
+        model.train(sentences, total_examples=len(sentences), epochs=1)
+
+    def ours() -> None:
+        skip_gram(walks, graph.num_nodes, seed=0)
+
+    ours()
+    theirs = least_seconds(reference, 2)
+    return Comparison("skip-gram vectors of one walk a node", "gensim", least_seconds(ours, 3), theirs, aim=2)
+
+
 def _our_walks(graph: Graph, p: float, q: float) -> Callable[[], object]:
     rng = np.random.default_rng(0)
     starts = shuffled_starts(graph.num_nodes, WALKS, rng)
@@ -255,6 +278,7 @@ COMPARISONS: list[Callable[[Graph, Pairs], Comparison | None]] = [
     adamic_adar,
     uniform_walks,
     biased_walks,
+    skip_gram_vectors,
     labelled_subgraphs,
     autoencoder_epoch,
 ]

@@ -1,0 +1,1 @@
+"""Performance and quality gates: measure, store, compare."""

@@ -1,0 +1,226 @@
+"""`ppgsl-bench perf …`. Everything heavy is imported when a command runs, so that help and listings answer at once."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ppgsl_bench.perf.baseline import Baseline, Quality
+    from ppgsl_bench.perf.benchmarks import Benchmark
+    from ppgsl_bench.perf.verdict import Verdict
+
+EXIT_REGRESSION = 1
+MANIFEST = "manifest.txt"
+GOLDEN = "golden.json"
+
+PluginOption = Annotated[
+    list[Path] | None, typer.Option("--plugin", help="Python file that registers plugins; may be repeated.")
+]
+JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for quality; by default one a core.")]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option("--only", help="Only benchmarks whose name begins so; may be repeated.")
+]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the group to the command line."""
+    group = typer.Typer(help="Measure speed, memory and quality, and catch what got worse.", no_args_is_help=True)
+    group.command("measure")(measure)
+    group.command("golden")(golden)
+    group.command("compare")(compare)
+    group.command("list")(list_)
+    app.add_typer(group, name="perf")
+
+
+def measure(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the measurements (JSON).")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, no growth, no quality.")] = False,
+    jobs: JobsOption = None,
+    only: OnlyOption = None,
+    plugin: PluginOption = None,
+) -> None:
+    """Measure every benchmark, and how well every attack does against every defense.
+
+    Benchmarks run one at a time on one thread; quality is computed on all cores afterwards. What each number is, and
+    how to renew the baseline, is in docs/performance.md.
+
+    Examples:
+    - `ppgsl-bench perf measure -o head.json`
+    - `ppgsl-bench perf measure -o quick.json --quick --only kernel/ --only attack/aa`
+    - `ppgsl-bench perf measure -o tests/perf/baseline.json`
+    """
+    from ppgsl_bench.perf.measuring import measure as measure_one
+    from ppgsl_bench.perf.measuring import on_one_thread
+
+    chosen = _chosen(only, plugin)
+    measurements = {}
+    refusals = {benchmark.name: benchmark.refusal for benchmark in chosen if benchmark.refusal is not None}
+
+    def measure_all() -> None:
+        for benchmark in chosen:
+            if benchmark.refusal is not None:
+                continue
+            try:
+                found = measurements[benchmark.name] = measure_one(benchmark, quick=quick)
+            except Exception as error:  # noqa: BLE001 - one that is broken must not hide what the others say
+                refusals[benchmark.name] = f"failed with {type(error).__name__}: {error}"
+                typer.echo(f"{benchmark.name}: {refusals[benchmark.name]}", err=True)
+            else:
+                typer.echo(f"{benchmark.name}: {1e3 * found.seconds:.3g} ms, {found.counters}", err=True)
+
+    on_one_thread(measure_all)
+    values = {} if quick or only else _quality(1, jobs, plugin)
+    _file(quick=quick, measurements=measurements, refusals=refusals, quality=values).write(output)
+    typer.echo(f"wrote {len(measurements)} benchmarks and {len(values)} values of quality to {output}")
+
+
+def golden(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the golden values (JSON).")],
+    streams: Annotated[
+        int, typer.Option("--streams", min=2, help="Random streams a value; more make intervals narrower.")
+    ] = 4,
+    jobs: JobsOption = None,
+    plugin: PluginOption = None,
+) -> None:
+    """Record how well every attack does against every defense, to be held against later versions.
+
+    Examples:
+    - `ppgsl-bench perf golden -o tests/perf/golden.json`
+    """
+    values = _quality(streams, jobs, plugin)
+    _file(quality=values).write(output)
+    typer.echo(f"wrote {len(values)} values from {streams} random streams to {output}")
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(help="What to compare with, e.g. tests/perf/baseline.json.")],
+    head: Annotated[Path, typer.Argument(help="What `perf measure` wrote just now.")],
+    manifest: Annotated[
+        Path | None, typer.Option("--manifest", help="Names that must be there; by default manifest.txt beside BASE.")
+    ] = None,
+    golden: Annotated[
+        Path | None, typer.Option("--golden", help="Golden values; by default golden.json beside BASE.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show every quantity, not only those that moved.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Say what got worse.
+
+    Exit code 0: nothing; 1: a regression, or something that must run did not; 2: bad usage.
+
+    Examples:
+    - `ppgsl-bench perf compare tests/perf/baseline.json head.json`
+    - `ppgsl-bench perf compare base.json head.json --all`
+    """
+    from ppgsl_bench.perf.baseline import Baseline, read_manifest
+    from ppgsl_bench.perf.verdict import FAILING, notes
+    from ppgsl_bench.perf.verdict import compare as judge
+
+    before, after = Baseline.read(base), Baseline.read(head)
+    required = _given_or_beside(manifest, base, MANIFEST)
+    expected = _given_or_beside(golden, base, GOLDEN)
+    names = read_manifest(required) if required else []
+    values = Baseline.read(expected).quality if expected else None
+    verdicts, said = judge(before, after, names, values), notes(before, after, values)
+    failed = [v for v in verdicts if v.outcome in FAILING]
+    if as_json:
+        _print_json(verdicts, said)
+    else:
+        _print_tables(before, after, verdicts, said, everything=everything)
+    if failed:
+        raise typer.Exit(EXIT_REGRESSION)
+
+
+def _given_or_beside(given: Path | None, base: Path, name: str) -> Path | None:
+    beside = base.parent / name
+    return given or (beside if beside.exists() else None)
+
+
+def list_(only: OnlyOption = None, plugin: PluginOption = None) -> None:
+    """Print the names of all benchmarks, as the manifest holds them."""
+    for benchmark in _chosen(only, plugin):
+        typer.echo(benchmark.name)
+
+
+def _chosen(only: list[str] | None, plugin: list[Path] | None) -> "list[Benchmark]":
+    from ppgsl_bench.errors import UserError
+    from ppgsl_bench.perf.benchmarks import benchmarks
+    from ppgsl_bench.registry import load_plugin_file
+
+    for path in plugin or ():
+        load_plugin_file(path)
+    chosen = [b for b in benchmarks() if only is None or b.name.startswith(tuple(only))]
+    if not chosen:
+        raise UserError(f"--only {', '.join(only or ())}: no benchmark's name begins so; see `ppgsl-bench perf list`")
+    return chosen
+
+
+def _quality(streams: int, jobs: int | None, plugin: list[Path] | None) -> "Quality":
+    from ppgsl_bench.perf.quality import quality
+    from ppgsl_bench.registry import load_plugin_file
+
+    typer.echo("quality: every attack against every defense", err=True)
+    files = [path.resolve() for path in plugin or ()]
+    for path in files:
+        load_plugin_file(path)
+    return quality(streams, jobs or os.cpu_count() or 1, files)
+
+
+def _file(**found: Any) -> "Baseline":
+    from ppgsl_bench.perf.baseline import Baseline
+    from ppgsl_bench.perf.clock import REFERENCE_VERSION
+    from ppgsl_bench.provenance import provenance
+
+    return Baseline(machine=provenance(device="cpu", threads=1, jobs=1), reference=REFERENCE_VERSION, **found)
+
+
+def _print_json(verdicts: "Sequence[Verdict]", said: Sequence[str]) -> None:
+    from dataclasses import asdict
+
+    typer.echo(json.dumps({"notes": list(said), "verdicts": [asdict(v) for v in verdicts]}, indent=2))
+
+
+def _print_tables(
+    before: "Baseline", after: "Baseline", verdicts: "Sequence[Verdict]", said: Sequence[str], *, everything: bool
+) -> None:
+    from tabulate import tabulate
+
+    from ppgsl_bench.perf.verdict import FAILING, KINDS
+
+    shown = [v for v in verdicts if everything or v.outcome != "ok"]
+    if shown:
+        lines = [
+            [v.benchmark, v.quantity, _number(v.base), _number(v.head), _change(v), v.limit, v.outcome] for v in shown
+        ]
+        header = ["benchmark", "quantity", "base", "head", "change", "limit", "verdict"]
+        typer.echo(tabulate(lines, headers=header, disable_numparse=True) + "\n")
+    if everything and before.same_machine(after):
+        both = [name for name in after.measurements if name in before.measurements]
+        lines = [[n, _number(before.measurements[n].seconds), _number(after.measurements[n].seconds)] for n in both]
+        typer.echo(tabulate(lines, headers=["seconds (not judged)", "base", "head"], disable_numparse=True) + "\n")
+    for note in said:
+        typer.echo(f"note: {note}")
+    outcomes = Counter((v.kind, v.outcome) for v in verdicts)
+    summary = [[kind, *(outcomes[kind, o] for o in ("ok", "better", "new", "missing", "regression"))] for kind in KINDS]
+    typer.echo(tabulate(summary, headers=["kind", "ok", "better", "new", "missing", "regression"]))
+    failed = sum(v.outcome in FAILING for v in verdicts)
+    typer.echo(f"\n{failed} of {len(verdicts)} quantities failed" if failed else f"\nall {len(verdicts)} held")
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _change(verdict: "Verdict") -> str:
+    if verdict.base is None or verdict.head is None:
+        return ""
+    if verdict.kind in {"exponents", "quality"} or not verdict.base:
+        return f"{verdict.head - verdict.base:+.3g}"
+    return f"× {verdict.head / verdict.base:.2f}"

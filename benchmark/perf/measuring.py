@@ -1,0 +1,74 @@
+"""Measuring benchmarks, one after the other, in this process and on one thread."""
+
+import gc
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from ppgsl_bench.measure import measured
+from ppgsl_bench.perf.baseline import Measurement
+from ppgsl_bench.perf.benchmarks import Benchmark, fixed_split
+from ppgsl_bench.perf.clock import Stopwatch, interleaved_ratios
+from ppgsl_bench.perf.counters import counted
+
+# The fewest rounds with which a Mann–Whitney test against as many can be sure enough (see verdict.py) is five.
+ROUNDS, SLOW_ROUNDS = 9, 5
+QUICK_ROUNDS = 5
+# Erdős–Rényi graphs by which growth is measured.
+GROWTH_NODES = (1000, 2000, 4000, 8000)
+GROWTH_REPEATS = 3
+
+
+def measure(benchmark: Benchmark, *, quick: bool = False) -> Measurement:
+    """Count, time and, unless it must be quick, let it grow."""
+    with ExitStack() as stack:
+        work = benchmark.work(stack)
+        work()
+        own, count = counted(work)
+        gc.collect()
+        stopwatch = Stopwatch(processor_only=benchmark.processor_only)
+        rounds = QUICK_ROUNDS if quick else ROUNDS
+        ratios, seconds = interleaved_ratios(work, stopwatch, rounds, min(rounds, SLOW_ROUNDS))
+    counters = {**count.named(), **(own or {})}
+    exponents: dict[str, float] = {}
+    if benchmark.grows and not quick:
+        exponents, counters["resident_bytes"] = growth(benchmark, GROWTH_NODES)
+    return Measurement(tuple(ratios), seconds, counters, exponents)
+
+
+def growth(benchmark: Benchmark, sizes: Sequence[int]) -> tuple[dict[str, float], int]:
+    """Exponents of time and counters in the number of nodes, and the resident bytes that the largest graph takes."""
+    with ExitStack() as stack:
+        works = [benchmark.work(stack, fixed_split("er", n)) for n in sizes]
+        for work in works:
+            work()
+        counts = [counted(work)[1].named() for work in works]
+        stopwatch = Stopwatch(processor_only=benchmark.processor_only)
+        # Sizes in turn, and the least of several times: a disturbance meets all sizes alike or is left out.
+        times = np.array([[stopwatch(work) for work in works] for _ in range(GROWTH_REPEATS)]).min(axis=0)
+        resident = measured(works[-1])[1].peak_host_bytes
+    series: dict[str, Sequence[float]] = {name: [count[name] for count in counts] for name in counts[0]}
+    series["time"] = times.tolist()
+    return {name: exponent(sizes, values) for name, values in series.items() if min(values) > 0}, resident
+
+
+def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
+    """Slope of the least-squares line through the logarithms: values grow like size to this power."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def on_one_thread(work: Callable[[], None]) -> None:
+    """Run with every library on one thread, and with the collector looking at new objects only."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()
+    try:
+        with threadpool_limits(1):
+            work()
+    finally:
+        gc.unfreeze()
+        torch.set_num_threads(threads)
