@@ -9,6 +9,7 @@ cells, so that equal rows give equal bytes.
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from functools import cache
@@ -82,7 +83,7 @@ def unpack(path: Path) -> list[Row]:
     try:
         with gzip.open(path, "rb") as file:
             text = file.read(_MAX_UNPACKED_BYTES + 1)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: not a readable gzip file ({error})") from error
     if len(text) > _MAX_UNPACKED_BYTES:
         raise UserError(f"{path}: unpacks to more than {_MAX_UNPACKED_BYTES >> 20} MiB")
@@ -90,7 +91,7 @@ def unpack(path: Path) -> list[Row]:
     try:
         header = _header(next(lines, b""))
         return [_row(line, header) for line in lines]
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         number = text[: lines.tell()].count(b"\n")
         raise UserError(f"{path}, line {number}: {error}") from error
 

@@ -10,6 +10,7 @@ import json
 import math
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -353,7 +354,8 @@ def _extract(archive_path: Path, folder: Path) -> None:
                 ):
                     raise UserError(f"{archive_path}: {member.filename!r} is not part of a submission")
                 archive.extract(member, folder)
-    except (zipfile.BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+        # Cut off, damaged, encrypted, or packed by a method that this Python does not know.
         raise UserError(f"{archive_path}: not a readable archive ({error})") from error
     if not (folder / _ROWS_MEMBER).exists():
         raise UserError(f"{archive_path}: there is no {_ROWS_MEMBER} in it")

@@ -1,0 +1,83 @@
+"""Put measured rows into leaderboard/results/, and their ranking into the README.
+
+ppgsl-bench run --suite paper --results DIR      # for hours or days: it resumes
+python docs/scripts/ship.py DIR                  # what is complete so far
+
+Rows count if the suite `paper` of this version plans them. A dataset's seed ships once every setting of every sweep was
+published there (or failed to be), and an attack or utility task with it once it has a row for each of them: what is
+still to be run is nobody's failure, and must not be charged as one.
+"""
+
+import os
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from ppgsl_bench.datasets import Sources
+from ppgsl_bench.leaderboard.measurements import Measurements
+from ppgsl_bench.leaderboard.packed import pack
+from ppgsl_bench.leaderboard.ranking import rank
+from ppgsl_bench.leaderboard.sources import board_rows
+from ppgsl_bench.leaderboard.tables import ranking_text
+from ppgsl_bench.plan import Cell, choose, plan
+from ppgsl_bench.rows import Row
+from ppgsl_bench.suite import load_suite
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("PPGSL_BENCH_DATA") or ROOT.parent / "shared" / "datasets")
+README = ROOT / "README.md"
+SHIPPED = ROOT / "leaderboard" / "results"
+BEGIN, END = "<!-- ppgsl-bench leaderboard --format markdown -->", "<!-- end -->"
+
+
+def main() -> None:
+    """Pack one file a dataset, then quote the ranking."""
+    suite = load_suite("paper")
+    choice = choose(
+        datasets=suite.datasets,
+        defenses=suite.defenses,
+        attacks=suite.attacks,
+        utilities=suite.utilities,
+        seeds=range(suite.seeds),
+    )
+    rows = complete(board_rows([Path(p) for p in sys.argv[1:]]), plan(choice, Sources(data_dirs=(DATA,), offline=True)))
+    SHIPPED.mkdir(exist_ok=True)
+    by_dataset: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_dataset[row.dataset_label].append(row)
+    for dataset, group in by_dataset.items():
+        pack(group, SHIPPED / f"{dataset}.jsonl.gz")
+    text = ranking_text(rank(Measurements(rows)), "markdown")
+    quoted = f"{BEGIN}\n\n{text}\n\n{END}"
+    before = README.read_text(encoding="utf-8")
+    README.write_text(re.sub(f"{BEGIN}.*?{END}", lambda _: quoted, before, flags=re.DOTALL), encoding="utf-8")
+    for (dataset, seed), group in sorted(_by_split(rows).items()):
+        evaluators = {row.evaluator_label for row in group if row.evaluator}
+        sys.stdout.write(f"{dataset}, seed {seed}: {len(group)} rows, {len(evaluators)} attacks and utility tasks\n")
+
+
+def complete(rows: Iterable[Row], cells: Collection[Cell]) -> list[Row]:
+    """The planned rows of complete seeds and evaluators."""
+    planned = {cell.key for cell in cells}
+    settings = {cell.defense.label for cell in cells if cell.defense}
+    kept: list[Row] = []
+    for group in _by_split(row for row in rows if row.key in planned).values():
+        met: defaultdict[str, set[str]] = defaultdict(set)
+        for row in group:
+            met[row.evaluator_label].add(row.defense_label)
+        if met[""] >= settings:
+            kept += [row for row in group if not row.evaluator or met[row.evaluator_label] >= settings]
+    return kept
+
+
+def _by_split(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+    groups: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.dataset_label, row.seed].append(row)
+    return groups
+
+
+if __name__ == "__main__":
+    main()
