@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from ppgsl_bench import attacks, defenses, utilities
 from ppgsl_bench.cell import Inputs, Message, request_for, run_request
 from ppgsl_bench.datasets import Sources
 from ppgsl_bench.errors import UserError
@@ -135,11 +136,21 @@ class _Run:
     def _runner(self) -> CellRunner:
         settings = self.settings
         if settings.scheduler is None:
-            return CellProcesses(run_request, settings.limits, settings.jobs)
+            return CellProcesses(run_request, settings.limits, settings.jobs, self._modules())
         from ppgsl_bench.cluster import ClusterCells, connect
 
         client, objects = connect(settings.scheduler), self.results.objects
         return ClusterCells(client, settings.limits, objects, jobs=settings.jobs, cache_dir=settings.cache_dir)
+
+    def _modules(self) -> set[str]:
+        """Modules of the plugins that will run. What they import (scikit-learn, PyG) takes seconds."""
+        registries = {"publish": defenses.registry, "utility": utilities.registry}
+        modules: set[str] = set()
+        for cell in (self.cells[key] for key in self.unsettled):
+            ref = cell.evaluator or cell.defense
+            if ref is not None:
+                modules.add(registries.get(cell.kind, attacks.registry).built_in_module(ref.name) or "")
+        return modules - {""}
 
     def _missing(self) -> set[str]:
         """Cells without a row; a split or embedding, which only serves others, counts if one of those is missing."""

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
@@ -34,7 +34,8 @@ Interruption = Literal["damaged-input", "disk-full"]
 """Ways to end that are not the cell's own doing: no row is made of them."""
 Work = Callable[[Message], Message]
 
-PRELOAD = ("ppgsl_bench.preloaded",)
+# Last, since it freezes what has been loaded before it.
+PRELOADED = "ppgsl_bench.preloaded"
 
 _LOG_TAIL_BYTES = 4000
 # How often resident memory is looked at while a memory limit is set.
@@ -70,15 +71,23 @@ class Outcome:
 
 
 class CellProcesses:
-    """Runs cells side by side and says how each ended. A context manager: leaving it kills what still runs."""
+    """Runs cells side by side and says how each ended. A context manager: leaving it kills what still runs.
 
-    def __init__(self, work: Work, limits: Limits, capacity: int = 1) -> None:
+    Args:
+        work: what a cell's process does.
+        limits: what one cell may use.
+        capacity: cells side by side.
+        preload: modules that many cells import, loaded once by the fork server if it does not run yet. It serves all
+            cells, so only modules that can be trusted to be imported belong there.
+    """
+
+    def __init__(self, work: Work, limits: Limits, capacity: int = 1, preload: Iterable[str] = ()) -> None:
         self.capacity = capacity
         self._work = work
         self._limits = limits
         self._running: dict[str, _Running] = {}
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(PRELOAD))
+        self._context.set_forkserver_preload([*preload, PRELOADED])
         # Libraries read their number of threads when they are loaded. And the server must not look for modules in the
         # folder that the user happens to be in: a file called random.py there would take the place of Python's own.
         with _environment({**dict.fromkeys(_THREAD_VARIABLES, str(limits.threads)), "PYTHONSAFEPATH": "1"}):
@@ -273,8 +282,9 @@ def _limit_threads(threads: int) -> None:
     if torch is not None:
         torch.set_num_threads(threads)
     numba = sys.modules.get("numba")
-    if numba is not None:
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    # Asking numba for a number starts its threads, so it is asked only where the server had more.
+    if numba is not None and threads < numba.config.NUMBA_NUM_THREADS:
+        numba.set_num_threads(threads)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

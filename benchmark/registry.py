@@ -91,6 +91,11 @@ class Registry(Generic[P]):
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(sorted(known))}"
         raise UnknownNameError(f"there is no {self.kind} {name!r}; {hint}")
 
+    def built_in_module(self, name: str) -> str | None:
+        """The module of the suite that holds a plugin; None for plugins from elsewhere."""
+        target = self.entry(name).target
+        return target if target is not None and target.startswith(f"{self.package}.") else None
+
     def get(self, name: str) -> type[P]:
         """The plugin class, imported now if need be."""
         entry = self.entry(name)
