@@ -2,6 +2,7 @@
 
 import hashlib
 import zipfile
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,19 @@ SUFFIXES = (*EDGE_LIST_SUFFIXES, ".graphml", ".gml", ".npz")
 
 _CSR_KEYS = ("x_data", "x_indices", "x_indptr", "x_shape")
 _NPZ_KEYS = ("edges", "num_nodes", "weights", "x", *_CSR_KEYS, "y")
+
+# What the libraries that read files for us raise where these are not what they expect, beside errors of their own:
+# networkx takes any value for a block, numpy believes every size, and zipfile says RuntimeError of encrypted members.
+_STUMBLES = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 @register("file", version=1)
@@ -131,7 +145,7 @@ def _from_networkx(path: Path, suffix: str, untidy: Untidy) -> FileContent:
 
     try:
         source = nx.read_graphml(path) if suffix == ".graphml" else _read_gml(path)
-    except (nx.NetworkXException, ParseError, ValueError, KeyError, TypeError) as error:
+    except (nx.NetworkXException, ParseError, *_STUMBLES) as error:
         raise GraphError(f"{path}: not a readable {suffix[1:]} file: {error}") from error
     ids = canonical_order([str(node) for node in source])
     place = {name: i for i, name in enumerate(ids)}
@@ -181,7 +195,7 @@ def _read_gml(path: Path) -> Any:
 def _from_npz(path: Path, untidy: Untidy) -> FileContent:
     try:
         arrays = _npz_arrays(path)
-    except (ValueError, TypeError, EOFError, OSError, NotImplementedError, zipfile.BadZipFile) as error:
+    except (EOFError, OSError, zipfile.BadZipFile, zlib.error, *_STUMBLES) as error:
         raise GraphError(f"{path}: not a readable .npz archive of plain arrays: {error}") from error
     unknown = [key for key in arrays if key not in _NPZ_KEYS]
     if unknown or "edges" not in arrays:

@@ -13,6 +13,7 @@ from readers import READERS, check_submission
 from samples import NASTY, samples
 
 from ppgsl_bench.cli import main
+from ppgsl_bench.datasets.files import read_graph_file
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.store import Results
 
@@ -58,6 +59,41 @@ def test_an_archive_that_is_shorter_than_it_says_is_refused(tmp_path):
     (tmp_path / "theirs.zip").write_bytes(content)
     with pytest.raises(UserError, match="not a readable archive"):
         check_submission(tmp_path / "theirs.zip")
+
+
+NODES = "node [ id 0 label 0 ] node [ id 1 label 1 ]"
+EDGE = "edge [ source 0 target 1 ]"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"graph [ {NODES} node [ id 1 label 2 ] {EDGE} ]",
+        f"graph [ {NODES} node [ id 2 id 2 label 2 ] {EDGE} ]",
+        f"graph [ {NODES} node 5 {EDGE} ]",
+        f"graph [ {NODES} edge 6 ]",
+        "graph 5",
+        f"graph [ {NODES} {EDGE} " + "deep [ " * 2000,
+    ],
+    ids=["id of two nodes", "id given twice", "node without brackets", "edge without brackets", "no graph", "deep"],
+)
+def test_a_gml_file_that_networkx_stumbles_over_is_refused(tmp_path, content):
+    (tmp_path / "graph.gml").write_text(content)
+    with pytest.raises(UserError, match="not a readable gml file"):
+        read_graph_file(tmp_path / "graph.gml")
+
+
+# Of the central directory of a ZIP archive: where a member's entry says which version it needs, and its flags.
+VERSION, FLAGS = 6, 8
+
+
+@pytest.mark.parametrize(("field", "value", "said"), [(VERSION, 99, "zip file version 9.9"), (FLAGS, 1, "encrypted")])
+def test_an_npz_file_that_python_cannot_unpack_is_refused(tmp_path, field, value, said):
+    content = bytearray(samples()["graph.npz"][0])
+    content[content.index(b"PK\x01\x02") + field] = value
+    (tmp_path / "graph.npz").write_bytes(content)
+    with pytest.raises(UserError, match=f"not a readable .npz archive.*{said}"):
+        read_graph_file(tmp_path / "graph.npz")
 
 
 @pytest.mark.parametrize("name", READERS)
