@@ -5,6 +5,7 @@ Splits are made by the client, which has the datasets and has hashed them; all o
 travel through the scheduler (a worker says which it lacks, and is sent those) or lie in a folder that all machines see.
 """
 
+import logging
 import os
 import queue
 import re
@@ -40,10 +41,13 @@ _MOST_SENDINGS = 10
 # While splits are made here, news of the cluster are looked at this often.
 _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 1.0
+# Those to which distributed gives handlers when it is imported.
+_LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application")
 
 
 def connect(scheduler: str) -> Client:
     """A client of the cluster at `tcp://host:port`, or of a new one on this machine with N processes, `local:N`."""
+    _spare_the_user_tracebacks()
     if workers := _local_workers(scheduler):
         return Client(
             n_workers=workers,
@@ -61,6 +65,17 @@ def connect(scheduler: str) -> Client:
         return Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UserError(f"--scheduler {scheduler}: cannot connect: {error}") from error
+
+
+def _spare_the_user_tracebacks() -> None:
+    """Of what dask logs, leave out what went wrong in its own tasks: the run ends with one message that says so."""
+    for name in _LOGGERS:
+        for handler in logging.getLogger(name).handlers:
+            handler.addFilter(_has_no_traceback)
+
+
+def _has_no_traceback(record: logging.LogRecord) -> bool:
+    return not record.exc_info
 
 
 def room_on(scheduler: str, device: str) -> int:

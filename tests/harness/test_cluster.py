@@ -1,7 +1,9 @@
 """The same cells on a cluster, in shards and here: the same rows, also when workers die."""
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -282,6 +284,38 @@ def test_when_the_run_is_cut_short_rows_are_kept_and_no_process_is_left(one_thre
         )
     assert is_gone(int(pidfile.read_text()))
     assert {r.kind for r in Results(tmp_path / "results").rows()} == {"split", "publish"}
+
+
+LOSES_ITS_SCHEDULER = """
+import os, signal, sys, time
+from ppgsl_bench.cluster import connect
+
+client = connect(sys.argv[1])
+os.kill(int(sys.argv[2]), signal.SIGKILL)
+while client.status == "running":
+    time.sleep(0.01)
+time.sleep(1)  # it tries again, and again
+client.close()
+print("closed")
+"""
+
+
+def test_a_client_whose_scheduler_is_killed_prints_no_traceback(tmp_path):
+    file, python = tmp_path / "scheduler.json", sys.executable
+    options = ["--port", "0", "--no-dashboard", "--no-jupyter", "--scheduler-file", file]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([python, "-m", "dask", "scheduler", *options], **quiet) as scheduler:
+        try:
+            while not (file.exists() and file.read_text()):
+                assert scheduler.poll() is None
+                time.sleep(0.05)
+            address = json.loads(file.read_text())["address"]
+            command = [python, "-c", LOSES_ITS_SCHEDULER, address, str(scheduler.pid)]
+            client = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        finally:
+            scheduler.kill()
+    assert (client.returncode, client.stdout) == (0, "closed\n"), client.stderr
+    assert "Traceback" not in client.stderr
 
 
 def test_a_worker_of_another_version_is_refused(one_thread, tmp_path, monkeypatch):
