@@ -103,7 +103,14 @@ class _Run:
         self.results = results
         self.settings = settings
         self.observer = observer
-        self.rows = {row.key: _as_input(row) for row in results.each_row() if row.key in self.cells}
+        self.required = {key for cell in cells for key in cell.requires}
+        # Of most cells nothing but their row in the store is needed again: a long run keeps none of it in memory.
+        self.rows: dict[str, Row] = {}
+        self.stored: set[str] = set()
+        for row in results.each_row():
+            if row.key in self.cells:
+                self.stored.add(row.key)
+                self._remember(row)
         self.ready: list[tuple[int, str]] = []
         self.dependents: defaultdict[str, list[str]] = defaultdict(list)
         self.unsettled: set[str] = set()
@@ -154,8 +161,8 @@ class _Run:
 
     def _missing(self) -> set[str]:
         """Cells without a row; a split or embedding, which only serves others, counts if one of those is missing."""
-        missing = {k for k, c in self.cells.items() if k not in self.rows and c.kind not in {"split", "embed"}}
-        return missing | {a for key in missing for a in self._ancestor_keys(key) if a not in self.rows}
+        missing = {k for k, c in self.cells.items() if k not in self.stored and c.kind not in {"split", "embed"}}
+        return missing | {a for key in missing for a in self._ancestor_keys(key) if a not in self.stored}
 
     def _ancestor_keys(self, key: str) -> list[str]:
         """Everything that a cell builds on, directly or not, nearest first."""
@@ -229,11 +236,16 @@ class _Run:
     def _store(self, cell: Cell, outcome: Outcome) -> None:
         row = self._row(cell, outcome)
         self.results.put(row)
-        self.rows[cell.key] = _as_input(row)
+        self._remember(row)
         self.unsettled.discard(cell.key)
         self.observer.finished(cell, row)
         for key in self.dependents.pop(cell.key, ()):
             self._admit(self.cells[key])
+
+    def _remember(self, row: Row) -> None:
+        """Keep what cells that build on this one need of its row, if there are any."""
+        if row.key in self.required:
+            self.rows[row.key] = replace(row, metrics={}, provenance={}, log="")
 
     def _row(self, cell: Cell, outcome: Outcome) -> Row:
         ancestors = [self.rows[key] for key in self._ancestor_keys(cell.key) if key in self.rows]
@@ -271,11 +283,6 @@ class _Run:
 def failures(rows: Iterable[Row]) -> list[Row]:
     """Rows of cells that should have worked and did not."""
     return [row for row in rows if row.status in FAILURES]
-
-
-def _as_input(row: Row) -> Row:
-    """What later cells need of a row: a long run keeps this of every one in memory."""
-    return replace(row, metrics={}, provenance={}, log="")
 
 
 def _described(role: str, ref: Any) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from ppgsl_bench.processes import Outcome
 class InProcess:
     """Takes the place of `CellProcesses` in `execute`."""
 
-    def __init__(self, work, limits=None, capacity=1):
+    def __init__(self, work, limits=None, capacity=1, preload=()):
         self.capacity = capacity
         self._work = work
         self._ended = []

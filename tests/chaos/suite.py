@@ -32,7 +32,7 @@ def plan_of(trial, count):
         (faults.run_out_of_memory, {}),
         (faults.change_the_dataset, {"during": False}),
         (faults.change_the_dataset, {"during": True}),
-        (faults.fill_the_disk, {"sizes": ["96k", "128k", "160k", "48k", "112k", "192k"][: most(6)]}),
+        (faults.fill_the_disk, {"sizes": ["96k", "128k", "160k", "48k", "112k", "144k"][: most(6)]}),
         (faults.make_the_folder_read_only, {"kill_points": trial.points()[46::12][: most(4)]}),
         (faults.let_the_clock_jump, {"count": most(5)}),
         (lost_workers.kill_a_worker, {}),

@@ -96,7 +96,7 @@ def resident():
 def supervisor(seeds, folder, *, fill=False):
     """Processor seconds of each part for so many seeds; cells; growth of memory while running."""
     clock = Clock()
-    execute.CellProcesses = lambda _, limits, capacity: InProcess(canned, limits, capacity)
+    execute.CellProcesses = lambda _, limits, capacity, preload: InProcess(canned, limits, capacity)
     names = {"datasets": DATASETS, "defenses": DEFENSES, "attacks": ATTACKS, "utilities": UTILITIES}
     chosen = choose(**names, seeds=range(seeds))
     cells = clock("plan", lambda: plan(chosen, Sources(offline=True)))

@@ -3,9 +3,9 @@
     python tests/perf/load_soak.py              # an hour
     python tests/perf/load_soak.py --minutes 5
 
-Cells of an attack that does nothing run in processes of their own, one after the other, for as long as it takes. What
-the supervisor keeps of each cell (its place in the plan, and what later cells would need of its row) grows with their
-number, and is part of what is measured.
+Cells of an attack that does nothing run in processes of their own, one after the other, for as long as it takes. All
+of them are planned before the first one starts, so that the plan's memory, which grows with their number, is there from
+the beginning; what is measured is what a finished cell leaves behind.
 """
 
 import argparse
@@ -30,16 +30,21 @@ NOOP = Path(__file__).parents[1] / "plugins" / "noop.py"
 # More than an hour can take, at 20 ms a cell.
 CELLS = 180_000
 SAMPLE_SECONDS = 2.0
+# The report is written anew this often, so that a run that is cut short leaves one of what it saw.
+REPORT_SECONDS = 60.0
 
 
 class Watch:
     """An observer that samples memory and open files, and ends the run when its time is over."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, report):
+        self.report = report
         self.samples = []
         self._process = psutil.Process()
-        self._end = time.monotonic() + seconds
+        self.start = time.monotonic()
+        self._end = self.start + seconds
         self._next = 0.0
+        self._next_report = self.start + REPORT_SECONDS
         self._cells = 0
 
     def planned(self, remaining, done):
@@ -56,21 +61,42 @@ class Watch:
             self._next = now + SAMPLE_SECONDS
             files = len(os.listdir(f"/proc/{os.getpid()}/fd"))
             self.samples.append((now, self._cells, self._process.memory_info().rss, files))
+        if self.report and now >= self._next_report:
+            self._next_report = now + REPORT_SECONDS
+            self.report.write_text(json.dumps(self.figures(), indent=2) + "\n")
         if now >= self._end:
             raise KeyboardInterrupt
+
+    def figures(self):
+        """What the samples say; a line is fitted for growth."""
+        # The first fifth is left out: libraries are loaded and buffers are filled once.
+        samples = np.array(self.samples[len(self.samples) // 5 :])
+        seconds, done, memory, files = samples.T
+        return {
+            "minutes": round((self.samples[-1][0] - self.start) / 60, 1),
+            "cells": int(done[-1]),
+            "samples": len(self.samples),
+            "samples_left_out": len(self.samples) - len(samples),
+            "memory_mib": [round(float(memory[0]) / 2**20, 2), round(float(memory[-1]) / 2**20, 2)],
+            "memory_mib_most": round(float(memory.max()) / 2**20, 2),
+            "bytes_a_cell": float(np.polyfit(done, memory, 1)[0]),
+            "mib_an_hour": float(np.polyfit(seconds - seconds[0], memory, 1)[0] * 3600 / 2**20),
+            "open_files": [int(files.min()), int(files.max())],
+            "open_files_an_hour": float(np.polyfit(seconds - seconds[0], files, 1)[0] * 3600),
+        }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well, every minute")
     options = parser.parse_args()
     load_plugin_file(NOOP)
     count = min(CELLS, int(options.minutes * 60 * 50))
     attacks = [f"noop[index={i}]" for i in range(count)]
     chosen = choose(datasets=["karate"], defenses=["none"], attacks=attacks, utilities=[], seeds=[0])
     cells = plan(chosen, Sources(offline=True))
-    watch = Watch(options.minutes * 60)
+    watch = Watch(options.minutes * 60, options.json)
     settings = Settings(jobs=1, limits=Limits(60, 2**32), plugin_files=(NOOP,))
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -78,19 +104,7 @@ def main():
         suppress(KeyboardInterrupt),
     ):
         execute(cells, results, settings, watch)
-    # The first fifth is left out: libraries are loaded and buffers are filled once.
-    samples = np.array(watch.samples[len(watch.samples) // 5 :])
-    seconds, done, memory, files = samples.T
-    document = {
-        "minutes": options.minutes,
-        "cells": int(done[-1]),
-        "samples": len(samples),
-        "memory_mib": [round(float(memory[0]) / 2**20, 2), round(float(memory[-1]) / 2**20, 2)],
-        "bytes_a_cell": float(np.polyfit(done, memory, 1)[0]),
-        "mib_an_hour": float(np.polyfit(seconds - seconds[0], memory, 1)[0] * 3600 / 2**20),
-        "open_files": [int(files.min()), int(files.max())],
-        "open_files_an_hour": float(np.polyfit(seconds - seconds[0], files, 1)[0] * 3600),
-    }
+    document = watch.figures()
     print(json.dumps(document, indent=2))
     if options.json:
         options.json.write_text(json.dumps(document, indent=2) + "\n")
