@@ -54,6 +54,9 @@ on tmpfs. `run` is everything that the supervisor does for a cell but starting i
 included; memory is its growth during `run`. Planning, the resume scan and the board are timed three times, and the
 least counts. An exponent is the slope of log time over log cells."""
 
+FILLED = """With rows that were put in at one go, `python tests/perf/load_harness.py --fill`: what comes before and
+after a run, each timed once. A run of as many cells, one by one, is still to be measured."""
+
 PROCESSES = """With cells of an attack that does nothing, each in a process of its own as always, `python
 tests/perf/load_harness.py --real …`: time a cell of the supervisor's processor and of the wall clock (the machine was
 busy with other things, which is in the latter), and growth of the supervisor's memory and open files."""
@@ -72,7 +75,7 @@ No file that a user can hand in is unpickled: tests/fuzz/test_no_pickles.py sear
 def main() -> None:
     """Read the reports that there are, write the page."""
     parts = [INTRODUCTION, _chaos(_report("chaos")), EXPLANATION, "\n## Load\n"]
-    for name, section in (("load", _load), ("cells", _cells), ("soak", _soak)):
+    for name, section in (("load", _load), ("filled", _filled), ("cells", _cells), ("soak", _soak)):
         if (DOCS / "data" / f"robustness-{name}.json").exists():
             parts.append(section(_report(name)))
     TARGET.write_text("\n".join(part.strip("\n") + "\n" for part in (*parts, BAD_INPUT, _atheris())), encoding="utf-8")
@@ -113,18 +116,22 @@ def _load(report: dict[str, Any]) -> str:
     return f"{SUPERVISOR}\n\n{_times(report)}"
 
 
-def _times(report: dict[str, Any]) -> str:
+def _filled(report: dict[str, Any]) -> str:
+    return f"\n{FILLED}\n\n{_times(report, memory=False)}"
+
+
+def _times(report: dict[str, Any], *, memory: bool = True) -> str:
     parts = list(report["exponents"])
     lines = [
         [
             f"{run['cells']:,}",
             *(f"{run['seconds'][part]:.2f} s" for part in parts),
-            f"{run['growth_bytes'] / 2**20:.0f} MiB",
+            *([f"{run['growth_bytes'] / 2**20:.0f} MiB"] if memory else []),
         ]
         for run in report["runs"]
     ]
     lines.append(["exponent", *(f"{report['exponents'][part]:.2f}" for part in parts)])
-    return str(tabulate(lines, headers=["cells", *parts, "memory"], tablefmt="github"))
+    return str(tabulate(lines, headers=["cells", *parts, *(["memory"] if memory else [])], tablefmt="github"))
 
 
 def _cells(report: dict[str, Any]) -> str:
