@@ -111,10 +111,13 @@ def conclude(evidence: Evidence, scope: Scope) -> Result:
     found = {growth.label: growth for growth in grown if len(growth.nodes)}
     ppne = _ppne_growth(evidence, scope)
     everything = [*found.values(), ppne] if len(ppne.nodes) else list(found.values())
+    # Not drawn, as in the paper: the other pairs of k and μ.
+    pairs = [(label, mu) for label in VARIANTS if label != "k=0" for mu in UPDATE_INTERVALS if mu != 50]
+    undrawn = [_sparse_growth(evidence, scope, label, mu) for label, mu in pairs]
     columns = ("curve", "nodes", "seconds", "peak GB")
     lines = [
         (g.label, int(n), float(s), None if np.isnan(b) else float(b))
-        for g in everything
+        for g in [*everything, *undrawn]
         for n, s, b in zip(g.nodes, g.seconds, g.gigabytes, strict=True)
     ]
     figure, [[time_axes, memory_axes]] = panels(1, 2)
