@@ -290,11 +290,15 @@ class Measurements:
 
 
 def counted_seeds(grid: Grid, attack: str, utility: str) -> NDArray[np.bool_]:
-    """The seeds of a view: those with an undefended utility above 0 and an undefended strength of some attack of it."""
+    """The seeds of a view: those with an undefended utility above 0 and the most attacks of it.
+
+    The worst of few attacks is not the worst of many: a seed on which fewer were run would water the mean down.
+    """
     chosen = grid.attacks_of(attack)
     if not chosen or utility not in grid.utilities:
         return np.zeros(len(grid.seeds), dtype=np.bool_)
-    attacked = ~np.isnan(grid.undefended_strength[:, chosen]).all(axis=1)
+    measured = (~np.isnan(grid.undefended_strength[:, chosen])).sum(axis=1)
+    attacked = (measured > 0) & (measured == measured.max())
     used: NDArray[np.bool_] = grid.undefended_utility[:, grid.utilities.index(utility)] > 0
     return attacked & used
 

@@ -96,6 +96,11 @@ def unpack(path: Path) -> list[Row]:
         raise UserError(f"{path}, line {number}: {error}") from error
 
 
+def packed_key(key: str) -> str:
+    """What of a cell's key stands in a file."""
+    return key[:_KEY_DIGITS]
+
+
 def cell_order(row: Row) -> tuple[str | int, ...]:
     """Sorts rows by cell, those of one published graph side by side."""
     return (row.dataset_label, row.seed, row.defense_label, row.kind, row.evaluator_label, row.key)
@@ -114,7 +119,7 @@ def _line(row: Row, tables: _Tables, dropped: frozenset[str]) -> dict[str, Any]:
     own = {k: row.provenance[k] for k in _OWN_PROVENANCE if k in row.provenance}
     document: dict[str, Any] = {
         **vars(row),
-        "key": row.key[:_KEY_DIGITS],
+        "key": packed_key(row.key),
         "reason": row.reason[:_REASON_LENGTH],
         "metrics": [
             tables.metrics.setdefault(tuple(row.metrics), len(tables.metrics)),

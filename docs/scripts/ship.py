@@ -1,7 +1,9 @@
 """Put measured rows into leaderboard/results/, and their ranking into the README.
 
 ppgsl-bench run --suite paper --results DIR      # for hours or days: it resumes
-python docs/scripts/ship.py DIR                  # what is complete so far
+python docs/scripts/ship.py DIR                  # what is complete so far, with what shipped before
+
+A run need not be whole: other datasets, seeds or attacks may come from other machines and other days.
 
 Rows count if the suite `paper` of this version plans them. A dataset's seed ships once every setting of every sweep was
 published there (or failed to be), and an attack or utility task with it once it has a row for each of them: what is
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from ppgsl_bench.datasets import Sources
 from ppgsl_bench.leaderboard.measurements import Measurements
-from ppgsl_bench.leaderboard.packed import pack
+from ppgsl_bench.leaderboard.packed import SUFFIX, pack, packed_key
 from ppgsl_bench.leaderboard.ranking import rank
 from ppgsl_bench.leaderboard.sources import board_rows
 from ppgsl_bench.leaderboard.tables import ranking_text
@@ -42,7 +44,8 @@ def main() -> None:
         utilities=suite.utilities,
         seeds=range(suite.seeds),
     )
-    rows = complete(board_rows([Path(p) for p in sys.argv[1:]]), plan(choice, Sources(data_dirs=(DATA,), offline=True)))
+    known = [*sorted(SHIPPED.glob(f"*{SUFFIX}")), *map(Path, sys.argv[1:])]
+    rows = complete(board_rows(known), plan(choice, Sources(data_dirs=(DATA,), offline=True)))
     SHIPPED.mkdir(exist_ok=True)
     by_dataset: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -59,11 +62,12 @@ def main() -> None:
 
 
 def complete(rows: Iterable[Row], cells: Collection[Cell]) -> list[Row]:
-    """The planned rows of complete seeds and evaluators."""
-    planned = {cell.key for cell in cells}
+    """The planned rows of complete seeds and evaluators; of two for one cell, the later."""
+    planned = {packed_key(cell.key) for cell in cells}
+    latest = {packed_key(row.key): row for row in rows if packed_key(row.key) in planned}
     settings = {cell.defense.label for cell in cells if cell.defense}
     kept: list[Row] = []
-    for group in _by_split(row for row in rows if row.key in planned).values():
+    for group in _by_split(latest.values()).values():
         met: defaultdict[str, set[str]] = defaultdict(set)
         for row in group:
             met[row.evaluator_label].add(row.defense_label)

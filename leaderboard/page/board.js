@@ -17,16 +17,19 @@ function attackIndices(grid, view) {
   return grid.attacks.flatMap((name, i) => (wanted === null || wanted.includes(name) ? [i] : []));
 }
 
-// The undefended graph in a view: which seeds and attacks count, and what it reaches.
+// The undefended graph in a view: which seeds and attacks count, and what it reaches. The worst of few attacks is not
+// the worst of many, so only the seeds on which the most were run count.
 function reference(grid, attack, utility) {
   const attacks = attackIndices(grid, attack);
   const task = grid.utilities.indexOf(utility);
   const seeds = [];
   if (task >= 0) {
+    const measured = grid.seeds.map((_, i) => attacks.filter((k) => grid.undefendedStrength[i][k] !== null));
+    const most = Math.max(...measured.map((names) => names.length));
     grid.seeds.forEach((seed, i) => {
-      const counted = attacks.filter((k) => grid.undefendedStrength[i][k] !== null);
+      const counted = measured[i];
       const useful = grid.undefendedUtility[i][task];
-      if (counted.length && useful > 0) {
+      if (counted.length && counted.length === most && useful > 0) {
         const strength = Math.max(...counted.map((k) => grid.undefendedStrength[i][k]));
         seeds.push({ seed, index: i, counted, strength, utility: useful });
       }

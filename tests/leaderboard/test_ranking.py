@@ -185,6 +185,18 @@ def test_an_attack_that_failed_on_the_undefended_graph_counts_for_nobody():
     assert standing(ranking, "soft").coverage == 1
 
 
+def test_the_worst_of_few_attacks_is_not_averaged_with_the_worst_of_many():
+    """One seed has two attacks, two more have the weaker one alone."""
+    rows = []
+    for seed, attacks in enumerate([{"cn": 0.6, "aa": 0.8}, {"cn": 0.6}, {"cn": 0.6}]):
+        for defense in ("none", "soft"):
+            rows += point_rows("d", seed, defense, attacks, {"link-prediction": 0.9})
+    worst, alone = rank(Measurements(rows)), rank(Measurements(rows), attack="cn")
+    assert worst.seeds == {"d": 1}
+    assert standing(worst, "soft").estimates["strength"].value == 0.8
+    assert alone.seeds == {"d": 3}
+
+
 def test_attacks_without_an_undefended_value_are_named():
     ranking = rank(Measurements(ROWS), ["one"], "worst-paper")
     assert ranking.unmeasured == [f"{name} on one (0 of 3 seeds)" for name in PAPER_ATTACKS if name not in ATTACKS]
