@@ -14,6 +14,7 @@ from ppgsl_bench.errors import UserError
 from ppgsl_bench.plan import Cell
 from ppgsl_bench.processes import CellProcesses, Limits, Outcome
 from ppgsl_bench.provenance import provenance
+from ppgsl_bench.registry import Registry
 from ppgsl_bench.rows import FAILURES, Row
 from ppgsl_bench.store import Results
 
@@ -151,7 +152,7 @@ class _Run:
 
     def _modules(self) -> set[str]:
         """Modules of the plugins that will run. What they import (scikit-learn, PyG) takes seconds."""
-        registries = {"publish": defenses.registry, "utility": utilities.registry}
+        registries: dict[str, Registry[Any]] = {"publish": defenses.registry, "utility": utilities.registry}
         modules: set[str] = set()
         for cell in (self.cells[key] for key in self.unsettled):
             ref = cell.evaluator or cell.defense
