@@ -298,7 +298,7 @@ def counted_seeds(grid: Grid, attack: str, utility: str) -> NDArray[np.bool_]:
     if not chosen or utility not in grid.utilities:
         return np.zeros(len(grid.seeds), dtype=np.bool_)
     measured = (~np.isnan(grid.undefended_strength[:, chosen])).sum(axis=1)
-    attacked = (measured > 0) & (measured == measured.max())
+    attacked: NDArray[np.bool_] = (measured > 0) & (measured == measured.max())
     used: NDArray[np.bool_] = grid.undefended_utility[:, grid.utilities.index(utility)] > 0
     return attacked & used
 
