@@ -32,9 +32,9 @@ class PersonalisedPageRank(Attack):
         source = np.concatenate([pairs[:, 0], pairs[:, 1]])
         target = np.concatenate([pairs[:, 1], pairs[:, 0]])
         order = np.argsort(source, kind="stable")
-        mass = _push_from_each(
-            adjacency.indptr, adjacency.indices, source[order], target[order], self.restart, self.tolerance
-        )
+        # Unsigned, so that the kernel need not ask whether a node counts from the end of an array.
+        neighbours = adjacency.indices.view(np.uint32)
+        mass = _push_from_each(adjacency.indptr, neighbours, source[order], target[order], self.restart, self.tolerance)
         scores = np.zeros(len(pairs))
         np.add.at(scores, order % len(pairs), mass)
         return np.round(scores, _DECIMALS)
@@ -45,66 +45,64 @@ def _push_from_each(indptr, indices, source, target, restart, tolerance):  # typ
     """π_s(t) for the pairs (s, t), equal sources standing together in the list."""
     num_nodes = len(indptr) - 1
     settled, held, share = np.zeros(num_nodes), np.zeros(num_nodes), np.empty(num_nodes)
-    is_touched, is_due = np.zeros(num_nodes, np.bool_), np.zeros(num_nodes, np.bool_)
-    touched = np.empty(num_nodes, np.int64)
-    due, due_next = np.empty(num_nodes, np.int64), np.empty(num_nodes, np.int64)
+    bound = tolerance * np.diff(indptr)
+    pushed = np.empty(num_nodes, np.int64)
+    # One place more than there are nodes: `_push_round` writes before it knows whether a node is due.
+    due, due_next = np.empty(num_nodes + 1, np.int64), np.empty(num_nodes + 1, np.int64)
     result = np.zeros(len(source))
     start = 0
     while start < len(source):
         s = source[start]
-        num_touched = 0
+        num_pushed = 0
         if indptr[s + 1] > indptr[s]:
             held[s] = 1.0
-            is_touched[s] = True
-            touched[0] = s
-            num_touched = 1
             due[0] = s
             num_due = 1
             while num_due > 0:
-                num_due, num_touched = _push_round(
-                    indptr, indices, restart, tolerance, settled, held, share, is_touched, touched, num_touched,
-                    is_due, due, num_due, due_next,
-                )  # fmt: skip
+                num_due, num_pushed = _push_round(
+                    indptr, indices, restart, bound, settled, held, share, pushed, num_pushed, due, num_due, due_next
+                )
                 due, due_next = due_next, due
         stop = start
         while stop < len(source) and source[stop] == s:
             result[stop] = settled[target[stop]]
             stop += 1
-        for i in range(num_touched):
-            x = touched[i]
+        for i in range(num_pushed):
+            x = pushed[i]
             settled[x] = 0.0
             held[x] = 0.0
-            is_touched[x] = False
+            for j in range(indptr[x], indptr[x + 1]):
+                held[indices[j]] = 0.0
         start = stop
     return result
 
 
 @njit(cache=True)
 def _push_round(  # type: ignore[no-untyped-def] # pragma: no cover
-    indptr, indices, restart, tolerance, settled, held, share, is_touched, touched, num_touched,
-    is_due, due, num_due, due_next,
-):  # fmt: skip
+    indptr, indices, restart, bound, settled, held, share, pushed, num_pushed, due, num_due, due_next
+):
     """All nodes that hold too much push what they hold at the start of the round.
 
     Pushing in rounds makes the result independent of the order of the nodes within a round.
     """
     for i in range(num_due):
         x = due[i]
+        if settled[x] == 0.0:
+            pushed[num_pushed] = x
+            num_pushed += 1
         settled[x] += restart * held[x]
         share[i] = (1.0 - restart) * held[x] / (indptr[x + 1] - indptr[x])
         held[x] = 0.0
-        is_due[x] = False
     num_next = 0
     for i in range(num_due):
-        for j in range(indptr[due[i]], indptr[due[i] + 1]):
+        x, given = due[i], share[i]
+        for j in range(indptr[x], indptr[x + 1]):
             y = indices[j]
-            held[y] += share[i]
-            if not is_touched[y]:
-                is_touched[y] = True
-                touched[num_touched] = y
-                num_touched += 1
-            if not is_due[y] and held[y] >= tolerance * (indptr[y + 1] - indptr[y]):
-                is_due[y] = True
-                due_next[num_next] = y
-                num_next += 1
-    return num_next, num_touched
+            before = held[y]
+            after = before + given
+            held[y] = after
+            # At the start of a round nobody holds too much, so that a node is due once it crosses the bound. No
+            # processor can guess when: the node is written in any case, and overwritten unless it counts.
+            due_next[num_next] = y
+            num_next += (before < bound[y]) & (after >= bound[y])
+    return num_next, num_pushed

@@ -18,12 +18,14 @@ from ppgsl_bench.attacks import EmbeddingAttack
 from ppgsl_bench.datasets import Sources
 from ppgsl_bench.defenses import Publication
 from ppgsl_bench.device import use_device
+from ppgsl_bench.discretion import place_of, without_numbers
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.measure import Measurement, measured
 from ppgsl_bench.metrics import attack_metrics
 from ppgsl_bench.pairs import Pairs
 from ppgsl_bench.plan import Cell, PluginRef, split_key
+from ppgsl_bench.processes import failure
 from ppgsl_bench.registry import load_plugin_file
 from ppgsl_bench.seeds import generator
 from ppgsl_bench.split import Split, make_split
@@ -45,6 +47,7 @@ class Inputs:
         device: where torch code runs.
         artifacts: digests of what the required cells stored, by kind of cell.
         digests: digests that the required cells reported (dataset, split, published graph).
+        is_confidential: whether the graph is somebody's secret: what goes wrong is then told without numbers.
     """
 
     objects: str
@@ -53,6 +56,7 @@ class Inputs:
     device: str
     artifacts: Mapping[str, Artifacts]
     digests: Mapping[str, str]
+    is_confidential: bool = False
 
 
 def request_for(cell: Cell, inputs: Inputs) -> Message:
@@ -67,7 +71,28 @@ def run_request(request: Message) -> Message:
         role: PluginRef(**document[role]) if document[role] else None for role in ("dataset", "defense", "evaluator")
     }
     cell = Cell(**{**document, **refs, "requires": tuple(document["requires"])})
-    return run_cell(cell, Inputs(**request["inputs"]))
+    inputs = Inputs(**request["inputs"])
+    return _run_confidentially(cell, inputs) if inputs.is_confidential else run_cell(cell, inputs)
+
+
+def _run_confidentially(cell: Cell, inputs: Inputs) -> Message:
+    """As `run_cell`, but what a plugin says of the graph is told without numbers, wherever the row may end up."""
+    try:
+        message = run_cell(cell, inputs)
+    except Exception as error:  # noqa: BLE001 - whatever a plugin raises becomes a row
+        told = failure(error)
+        return {**told, "reason": f"{without_numbers(told['reason'])} ({place_of(error)})"}
+    if message["status"] == "inapplicable" and not _is_built_in(cell):
+        message["reason"] = without_numbers(message["reason"])
+    return message
+
+
+def _is_built_in(cell: Cell) -> bool:
+    """Whether the cell's plugin is the suite's own: the reasons that those give are of sizes, never of nodes."""
+    if cell.evaluator is None:
+        return defenses.registry.built_in_module(_needed(cell.defense).name) is not None
+    registry = utilities.registry if cell.kind == "utility" else attacks.registry
+    return registry.built_in_module(cell.evaluator.name) is not None
 
 
 def run_cell(cell: Cell, inputs: Inputs) -> Message:

@@ -1,7 +1,6 @@
 """The command line. Commands import what they need when they run, so that listing and help answer at once."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +16,25 @@ from ppgsl_bench.leaderboard import commands as leaderboard_commands
 from ppgsl_bench.own_graph import commands as own_graph_commands
 from ppgsl_bench.perf import commands as perf_commands
 from ppgsl_bench.reproduce import commands as reproduce_commands
+from ppgsl_bench.run_options import (
+    DEFAULT_RESULTS,
+    DEFAULT_TIMEOUT,
+    RUNNING,
+    WHERE,
+    DataDirOption,
+    DeviceOption,
+    JobsOption,
+    JsonOption,
+    MemoryOption,
+    OfflineOption,
+    PluginOption,
+    ResultsOption,
+    ThreadsOption,
+    cells_at_once,
+    fair_share,
+    load_plugins,
+    named_sources,
+)
 
 if TYPE_CHECKING:
     from ppgsl_bench.datasets import Sources
@@ -29,9 +47,6 @@ EXIT_FAILED_CELLS = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
-# Cells may together use this share of the machine's memory unless --memory says otherwise.
-_MEMORY_SHARE = 0.9
-
 app = typer.Typer(
     help="Benchmark of link-privacy defenses and attacks on published graphs.",
     no_args_is_help=True,
@@ -40,48 +55,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_RUNNING = "How cells are run"
-_WHERE = "Where things are"
-
-ResultsOption = Annotated[
-    Path, typer.Option("--results", help="Folder of rows and stored arrays.", rich_help_panel=_WHERE)
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-DataDirOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--data-dir",
-        help="Folder of raw dataset files, before $PPGSL_BENCH_DATA and the cache.",
-        rich_help_panel=_WHERE,
-    ),
-]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Never touch the network.", rich_help_panel=_WHERE)]
-PluginOption = Annotated[
-    list[Path] | None,
-    typer.Option("--plugin", help="Python file that registers plugins; may be repeated.", rich_help_panel=_WHERE),
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="Cells side by side; by default one a core.", rich_help_panel=_RUNNING),
-]
-ThreadsOption = Annotated[int, typer.Option("--threads", min=1, help="Threads a cell.", rich_help_panel=_RUNNING)]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda or auto.", rich_help_panel=_RUNNING)]
-TimeoutOption = Annotated[
+SuiteTimeoutOption = Annotated[
     str | None,
-    typer.Option(
-        "--timeout", help="Time limit a cell: 90s, 10m, 2h; by default the suite's.", rich_help_panel=_RUNNING
-    ),
-]
-MemoryOption = Annotated[
-    str | None,
-    typer.Option("--memory", help="Memory limit a cell: 512M, 4G; by default a fair share.", rich_help_panel=_RUNNING),
+    typer.Option("--timeout", help="Time limit a cell: 90s, 10m, 2h; by default the suite's.", rich_help_panel=RUNNING),
 ]
 SchedulerOption = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
         help="Run cells on a dask cluster: tcp://host:port, or local:4 for 4 workers here (docs/cluster.md).",
-        rich_help_panel=_RUNNING,
+        rich_help_panel=RUNNING,
     ),
 ]
 CacheDirOption = Annotated[
@@ -89,11 +72,10 @@ CacheDirOption = Annotated[
     typer.Option(
         "--cache-dir",
         help="Folder that all workers of the scheduler see, for arrays; otherwise these travel through the scheduler.",
-        rich_help_panel=_WHERE,
+        rich_help_panel=WHERE,
     ),
 ]
 
-DEFAULT_RESULTS = Path("results")
 # What to write for --attack or --utility to have none at all, and only publish.
 NO_EVALUATORS = "none"
 
@@ -149,12 +131,12 @@ def run(
     jobs: JobsOption = None,
     threads: ThreadsOption = 1,
     device: DeviceOption = "cpu",
-    timeout: TimeoutOption = None,
+    timeout: SuiteTimeoutOption = None,
     memory: MemoryOption = None,
     scheduler: SchedulerOption = None,
     shard: Annotated[
         str | None,
-        typer.Option("--shard", help="Run part i of n, i/n; `merge` joins the parts.", rich_help_panel=_RUNNING),
+        typer.Option("--shard", help="Run part i of n, i/n; `merge` joins the parts.", rich_help_panel=RUNNING),
     ] = None,
     results: ResultsOption = DEFAULT_RESULTS,
     cache_dir: CacheDirOption = None,
@@ -181,9 +163,9 @@ def run(
     from ppgsl_bench.sharding import Shard
     from ppgsl_bench.suite import load_suite
 
-    _load_plugins(plugin)
+    load_plugins(plugin)
     chosen = load_suite(suite)
-    sources = _sources(data_dir, offline)
+    sources = named_sources(data_dir, offline)
     seed_list = parse_seeds(seeds if seeds is not None else _seed_text(chosen.seeds))
     choice = choose(
         datasets=_listed(dataset, chosen.datasets),
@@ -205,7 +187,7 @@ def run(
 
 @app.command()
 def retry(
-    timeout: TimeoutOption = None,
+    timeout: SuiteTimeoutOption = None,
     memory: MemoryOption = None,
     jobs: JobsOption = None,
     threads: ThreadsOption = 1,
@@ -223,8 +205,8 @@ def retry(
     from ppgsl_bench.plan import replan
     from ppgsl_bench.store import Results
 
-    _load_plugins(plugin)
-    sources = _sources(data_dir, offline)
+    load_plugins(plugin)
+    sources = named_sources(data_dir, offline)
     with Results(results).writing() as store:
         failed = failures(store.rows())
         if not failed:
@@ -232,7 +214,7 @@ def retry(
             return
         # Before anything is forgotten: a limit may be mistyped, or the scheduler not there.
         place = _Place(jobs, device, scheduler, cache_dir)
-        settings = _settings(place, threads, timeout or "2h", memory, sources, plugin)
+        settings = _settings(place, threads, timeout or DEFAULT_TIMEOUT, memory, sources, plugin)
         cells = replan(failed, sources)
         store.delete(row.key for row in failed)
     _execute(cells, results, settings, as_json=as_json)
@@ -248,7 +230,7 @@ def list_(
     """List what can be named, or everything about one plugin."""
     from ppgsl_bench.catalogue import describe, entries
 
-    _load_plugins(plugin)
+    load_plugins(plugin)
     if name is not None:
         typer.echo(describe(kind, name, as_json=as_json))
     else:
@@ -326,7 +308,7 @@ def datasets(
 
     if action not in {None, "fetch"}:
         raise UserError(f"`datasets {action}`: the only action is `fetch`")
-    sources = _sources(data_dir, offline)
+    sources = named_sources(data_dir, offline)
     chosen = names or [name for name in registry.names() if registry.get(name).layouts]
     if action == "fetch":
         for name in chosen:
@@ -435,8 +417,6 @@ class _Place:
 def _settings(
     place: _Place, threads: int, timeout: str, memory: str | None, sources: "Sources", plugin: list[Path] | None
 ) -> "Settings":
-    import psutil
-
     from ppgsl_bench.device import resolve_device
     from ppgsl_bench.execute import Settings
     from ppgsl_bench.processes import Limits
@@ -449,9 +429,8 @@ def _settings(
     else:
         if place.cache_dir is not None:
             raise UserError(f"--cache-dir {place.cache_dir}: only the workers of a --scheduler need a folder in common")
-        jobs, device = place.jobs or max(1, (os.cpu_count() or 1) // threads), resolve_device(place.device)
-        share = int(_MEMORY_SHARE * psutil.virtual_memory().total / jobs)
-        limits = replace(limits, memory_bytes=limits.memory_bytes or share)
+        jobs, device = cells_at_once(place.jobs, threads), resolve_device(place.device)
+        limits = replace(limits, memory_bytes=limits.memory_bytes or fair_share(jobs))
     return Settings(
         jobs=jobs,
         device=device,
@@ -469,23 +448,6 @@ def _cluster_room(place: _Place, scheduler: str) -> int:
     if place.jobs is not None:
         raise UserError(f"--jobs {place.jobs}: with --scheduler, the workers say how many cells run side by side")
     return room_on(scheduler, place.device)
-
-
-def _sources(data_dir: list[Path] | None, offline: bool) -> "Sources":
-    from ppgsl_bench.datasets import Sources
-
-    for folder in data_dir or ():
-        if not folder.is_dir():
-            raise UserError(f"--data-dir {folder}: no such folder")
-    return Sources.from_environment([folder.resolve() for folder in data_dir or ()], offline=offline)
-
-
-def _load_plugins(paths: list[Path] | None) -> None:
-    if paths:
-        from ppgsl_bench.registry import load_plugin_file
-
-        for path in paths:
-            load_plugin_file(path)
 
 
 def _listed(given: list[str] | None, otherwise: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ Splits are made by the client, which has the datasets and has hashed them; all o
 travel through the scheduler (a worker says which it lacks, and is sent those) or lie in a folder that all machines see.
 """
 
+import asyncio
 import logging
 import os
 import queue
@@ -25,6 +26,7 @@ from ppgsl_bench.store import DamagedObjectError, Objects
 
 try:
     from distributed import Client, Future, KilledWorker
+    from distributed.comm import CommClosedError
 except ImportError as error:
     raise UserError(
         "--scheduler needs dask.distributed; install it with: pip install 'ppgsl-bench[cluster]'"
@@ -43,11 +45,13 @@ _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 1.0
 # Those to which distributed gives handlers when it is imported.
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application")
+# What dask's own tasks end with when the scheduler is gone, or when the client is closed while it tries to reconnect.
+_LOST_CONNECTION = (CommClosedError, ConnectionError, asyncio.CancelledError)
 
 
 def connect(scheduler: str) -> Client:
     """A client of the cluster at `tcp://host:port`, or of a new one on this machine with N processes, `local:N`."""
-    _spare_the_user_tracebacks()
+    _spare_the_user_lost_connections()
     if workers := _local_workers(scheduler):
         return Client(
             n_workers=workers,
@@ -67,15 +71,16 @@ def connect(scheduler: str) -> Client:
         raise UserError(f"--scheduler {scheduler}: cannot connect: {error}") from error
 
 
-def _spare_the_user_tracebacks() -> None:
-    """Of what dask logs, leave out what went wrong in its own tasks: the run ends with one message that says so."""
+def _spare_the_user_lost_connections() -> None:
+    """Of what dask logs, leave out the tracebacks of a lost scheduler: the run ends with one message that says so."""
     for name in _LOGGERS:
         for handler in logging.getLogger(name).handlers:
-            handler.addFilter(_has_no_traceback)
+            handler.addFilter(_tells_more_than_a_lost_connection)
 
 
-def _has_no_traceback(record: logging.LogRecord) -> bool:
-    return not record.exc_info
+def _tells_more_than_a_lost_connection(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, _LOST_CONNECTION)
 
 
 def room_on(scheduler: str, device: str) -> int:

@@ -34,6 +34,7 @@ class Settings:
         limits: what one cell may use.
         sources: where datasets come from.
         plugin_files: files that register plugins.
+        is_confidential: whether the graphs are somebody's secret: what goes wrong is then told without numbers.
     """
 
     jobs: int = 1
@@ -43,6 +44,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     sources: Sources = field(default_factory=Sources)
     plugin_files: tuple[Path, ...] = ()
+    is_confidential: bool = False
 
 
 class CellRunner(Protocol):
@@ -206,6 +208,7 @@ class _Run:
             device=self.settings.device,
             artifacts={row.kind: row.artifacts for row in ancestors},
             digests={name: digest for row in ancestors for name, digest in row.digests.items()},
+            is_confidential=self.settings.is_confidential,
         )
 
     def _ancestors(self, cell: Cell) -> list[Row]:

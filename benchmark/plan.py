@@ -38,7 +38,7 @@ P = TypeVar("P", bound=Plugin)
 ALL = "all"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PluginRef:
     """A plugin with its parameters, as it stands in a cell.
 
@@ -66,7 +66,7 @@ class PluginRef:
         return decoded
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One unit of work: a stage of the flow on one dataset, seed, defense and evaluator."""
 
@@ -100,9 +100,14 @@ class Choice:
 def plan(choice: Choice, sources: Sources) -> list[Cell]:
     """All cells of a run, each after those that it requires."""
     cells: dict[str, Cell] = {}
+    # Made once: tens of thousands of cells share them.
+    defenses = [PluginRef.of(defense) for defense in choice.defenses]
+    attacks = [(PluginRef.of(attack), _encoder_of(attack)) for attack in choice.attacks]
+    utilities = [PluginRef.of(utility) for utility in choice.utilities]
 
     def add(kind: Kind, seed: int, refs: _Refs, *ingredients: str, requires: tuple[str, ...] = ()) -> Cell:
-        key = _hash(PROTOCOL_VERSION, kind, *ingredients, *requires)
+        plugin = refs.evaluator or refs.defense or refs.dataset
+        key = _hash(PROTOCOL_VERSION, kind, plugin.identity, plugin.params, *ingredients, *requires)
         cell = Cell(kind, refs.dataset, seed, refs.defense, refs.evaluator, requires, key)
         return cells.setdefault(key, cell)
 
@@ -110,29 +115,25 @@ def plan(choice: Choice, sources: Sources) -> list[Cell]:
         on_dataset = _Refs(PluginRef.of(dataset))
         fingerprint = dataset.fingerprint(sources)
         for seed in choice.seeds:
-            split = add("split", seed, on_dataset, *_ingredients(dataset), fingerprint, str(seed))
-            for defense in choice.defenses:
-                refs = _Refs(on_dataset.dataset, PluginRef.of(defense))
-                published = add("publish", seed, refs, *_ingredients(defense), requires=(split.key,))
-                for attack in choice.attacks:
+            split = add("split", seed, on_dataset, fingerprint, str(seed))
+            for defense in defenses:
+                refs = _Refs(on_dataset.dataset, defense)
+                published = add("publish", seed, refs, requires=(split.key,))
+                for attack, encoder in attacks:
                     requires: tuple[str, ...] = (published.key,)
-                    if isinstance(attack, EmbeddingAttack):
-                        encoder = attack.encoder
-                        embed_refs = refs.evaluated_by(PluginRef.of(encoder, name=attack.name))
-                        embedded = add("embed", seed, embed_refs, *_ingredients(encoder), requires=requires)
+                    if encoder is not None:
+                        embedded = add("embed", seed, refs.evaluated_by(encoder), requires=requires)
                         requires = (published.key, embedded.key)
-                    with_attack = refs.evaluated_by(PluginRef.of(attack))
-                    add("attack", seed, with_attack, *_ingredients(attack), requires=requires)
-                for utility in choice.utilities:
-                    with_utility = refs.evaluated_by(PluginRef.of(utility))
-                    add("utility", seed, with_utility, *_ingredients(utility), requires=(published.key,))
+                    add("attack", seed, refs.evaluated_by(attack), requires=requires)
+                for utility in utilities:
+                    add("utility", seed, refs.evaluated_by(utility), requires=(published.key,))
     return list(cells.values())
 
 
 def split_key(dataset: Dataset, seed: int, sources: Sources) -> str:
     """The key of a split of the dataset as its files are now."""
-    fingerprint = dataset.fingerprint(sources)
-    return _hash(PROTOCOL_VERSION, "split", *_ingredients(dataset), fingerprint, str(seed))
+    ref, fingerprint = PluginRef.of(dataset), dataset.fingerprint(sources)
+    return _hash(PROTOCOL_VERSION, "split", ref.identity, ref.params, fingerprint, str(seed))
 
 
 def choose(
@@ -178,8 +179,8 @@ class _Refs:
         return _Refs(self.dataset, self.defense, evaluator)
 
 
-def _ingredients(plugin: Plugin) -> tuple[str, str]:
-    return plugin.identity(), plugin.canonical
+def _encoder_of(attack: Attack) -> PluginRef | None:
+    return PluginRef.of(attack.encoder, name=attack.name) if isinstance(attack, EmbeddingAttack) else None
 
 
 def _hash(*parts: str | int) -> str:

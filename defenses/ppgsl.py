@@ -84,10 +84,11 @@ class PPGSL(Defense):
         """As `publish`, calling `on_step` along the way, which changes nothing here.
 
         The trace has one value a learner step: the two losses before the step, the surrogate's last loss and its
-        updates so far, the expected number of links kept and added after the step, and the seconds since the start.
+        updates so far, the expected number of links kept and added after the step, and the seconds since the start, on
+        the clock on the wall and on the processor.
         """
         self._refuse(graph, sensitive)
-        started = time.perf_counter()
+        started, started_work = time.perf_counter(), time.process_time()
         candidate_rng, attacker_rng, publish_rng = rng.spawn(3)
         attacker = SurrogateAttacker(
             self.encoder,
@@ -112,6 +113,7 @@ class PPGSL(Defense):
             for name, value in learner.step(attacker, self._rate(step)).items():
                 trace[name].append(value)
             trace["seconds"].append(time.perf_counter() - started)
+            trace["processor_seconds"].append(time.process_time() - started_work)
             if on_step is not None:
                 on_step(step + 1, learner.draw)
         return Publication(learner.draw(publish_rng), {name: np.array(values) for name, values in trace.items()})

@@ -49,7 +49,7 @@ _SIGNATURES = {
     b"PAR1": "a Parquet file: save it as CSV",
 }
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
-_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _BLANKS = " \t"
 
 
@@ -165,7 +165,7 @@ def refuse_loops_and_repeats(path: Path, pairs: Pairs, ids: list[str], where: Ca
 
 def canonical_order(names: list[str]) -> list[str]:
     """Whole numbers by value, anything else by code point."""
-    return sorted(names, key=int) if all(map(_INTEGER.fullmatch, names)) else sorted(names)
+    return sorted(names, key=int) if all(map(INTEGER.fullmatch, names)) else sorted(names)
 
 
 def listed(positions: NDArray[np.intp], describe: Callable[[int], str]) -> str:
@@ -269,15 +269,20 @@ def _text(path: Path) -> bytes:
     if not data.strip():
         raise GraphError(f"{path}: the file is empty; {_EXPECTED}")
     kind = next((text for start, text in _SIGNATURES.items() if data.startswith(start)), "")
-    if kind or b"\0" in data:
-        raise GraphError(f"{path}: a binary file{', ' * bool(kind)}{kind}; {_EXPECTED}")
+    if kind:
+        raise GraphError(f"{path}: a binary file, {kind}; {_EXPECTED}")
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise GraphError(f"{path}: a binary file: line {line} has a NUL byte; save it as text; {_EXPECTED}")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
         data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise GraphError(f"{path}: not UTF-8 text: byte 0x{data[error.start]:02x} in line {line}") from None
+        raise GraphError(
+            f"{path}: not UTF-8 text: byte 0x{data[error.start]:02x} in line {line}; save it as UTF-8"
+        ) from None
     return _COMMENT.sub(b"", data) if b"#" in data else data
 
 
@@ -307,7 +312,7 @@ def _factorized(source: "pd.Series[str]", target: "pd.Series[str]") -> tuple[NDA
 
 def _is_title(codes: NDArray[np.int64], names: list[str]) -> bool:
     """Whether the first row is a header with names of its own: two words above nothing but whole numbers."""
-    is_number = np.array([_INTEGER.fullmatch(name) is not None for name in names])
+    is_number = np.array([INTEGER.fullmatch(name) is not None for name in names])
     return len(codes) > 1 and not is_number[codes[0]].any() and bool(is_number[codes[1:]].all())
 
 

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ppgsl_bench.datasets import Dataset, Field, Sources, register
 from ppgsl_bench.datasets.edge_list import (
+    INTEGER,
+    EdgeList,
     Layout,
     Untidy,
     canonical_order,
@@ -131,8 +133,23 @@ def _from_edge_list(path: Path, untidy: Untidy) -> FileContent:
             f"{path}: the two names in line {edges.lines[0]} occur in no other line, which was read as a link; "
             "if it is a header, call its columns source and target"
         )
+    notes += _mixed_ids(path, edges)
     graph = _graph(path, len(edges.ids), edges.pairs, weights=edges.weights)
     return FileContent(graph, edges.ids, edges.layout, tuple(notes))
+
+
+def _mixed_ids(path: Path, edges: EdgeList) -> list[str]:
+    """A note if some ids are numbers and others are not, as after an export that formatted a part of them."""
+    is_number = np.array([INTEGER.fullmatch(name) is not None for name in edges.ids])
+    numbers, others = (edges.lines[found[edges.pairs].any(axis=1)] for found in (is_number, ~is_number))
+    if not len(numbers) or not len(others):
+        return []
+    note = (
+        f"{path}: {is_number.sum()} ids are whole numbers (first in line {numbers[0]}), {(~is_number).sum()} are not "
+        f"(first in line {others[0]}); all are read as text, so 7, 07 and 7.0 are three nodes: spell them alike if "
+        "they are one"
+    )
+    return [note]
 
 
 def _dropped(path: Path, loops: int, repeats: int) -> list[str]:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import scipy.linalg
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
 from ppgsl_bench.graph import Graph
+from ppgsl_bench.hops import path_lengths
 from ppgsl_bench.louvain import louvain, modularity
 from ppgsl_bench.neighbourhoods import common_neighbour_scores
 from ppgsl_bench.pairs import contains
@@ -85,43 +85,6 @@ def clustering(graph: Graph) -> float:
     # A triangle is a common neighbour of the ends of each of its three links.
     closed = common_neighbour_scores(graph, graph.edges, np.ones(graph.num_nodes)).sum()
     return float(closed) / wedges
-
-
-def path_lengths(graph: Graph, sources: NDArray[np.int64]) -> tuple[float, float]:
-    """Mean hops from the sources to the nodes they reach, and the share of nodes that they do reach."""
-    total, reached = _breadth_first(graph.adjacency.indptr, graph.adjacency.indices, sources)
-    possible = len(sources) * (graph.num_nodes - 1)
-    return (total / reached if reached else 0.0), (reached / possible if possible else 0.0)
-
-
-@njit(cache=True)
-def _breadth_first(
-    indptr: NDArray[np.int32], indices: NDArray[np.int32], sources: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Sum of hops and number of nodes reached, over all sources."""
-    n = len(indptr) - 1
-    hops = np.full(n, -1, dtype=np.int32)
-    queue = np.empty(n, dtype=np.int32)
-    total = reached = 0
-    for source in sources:
-        queue[0] = source
-        hops[source] = 0
-        first, last = 0, 1
-        while first < last:
-            here = queue[first]
-            first += 1
-            for k in range(indptr[here], indptr[here + 1]):
-                there = indices[k]
-                if hops[there] < 0:
-                    hops[there] = hops[here] + 1
-                    total += hops[there]
-                    queue[last] = there
-                    last += 1
-        reached += last - 1
-        # Only what was reached is wiped: many sources in small components cost little.
-        for k in range(last):
-            hops[queue[k]] = -1
-    return total, reached
 
 
 def largest_eigenvalues(graph: Graph, count: int, first_guess: NDArray[np.float64]) -> NDArray[np.float64]:

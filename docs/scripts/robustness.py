@@ -2,7 +2,7 @@
 
 python tests/chaos/suite.py --report docs/data/robustness-chaos.json
 python tests/perf/load_harness.py --json docs/data/robustness-load.json
-python tests/perf/load_harness.py --real 500,1000,2000 --json docs/data/robustness-cells.json
+python tests/perf/load_harness.py --real 125,250,500 --rounds 1 --json docs/data/robustness-cells.json
 python tests/perf/load_soak.py --json docs/data/robustness-soak.json
 python docs/scripts/robustness.py
 """
@@ -36,8 +36,9 @@ were is shown.
 
 EXPLANATION = """
 Cells are forked from their supervisor in this suite and not from the fork server, which would spend seconds on imports
-for each of the runs; all else is the command as users give it. The normal tests try a few faults of each kind, and
-tests/chaos/test_store_damage.py flips single bits all over the database and its log.
+for each of the runs; all else is the command as users give it. One kind can be tried again alone (`--only`): torn
+writes were, after the others, because their first trial had put some where no write happens. The normal tests try a few
+faults of each kind, and tests/chaos/test_store_damage.py flips single bits all over the database and its log.
 
 What keeps the rows: each has a checksum of its own; a database that SQLite refuses, or a log in which it stops at a
 wrong byte, is read page by page (benchmark/salvage.py); a damaged database stays in place until the new one is whole;
@@ -49,17 +50,14 @@ that they carry, which a wrong clock can turn round.
 
 SUPERVISOR = """The supervisor's own part, `python tests/perf/load_harness.py`: real cells (five graphs, 83 settings of
 three defenses, nine attacks and two utility tasks, 4,985 cells a seed) that are planned, stored, resumed, exported and
-ranked, but whose work is a function in the same process that returns canned metrics. Processor seconds; the results lie
-on tmpfs. `run` is everything that the supervisor does for a cell but starting its process, the progress display
-included; memory is its growth during `run`. Planning, the resume scan and the board are timed three times, and the
-least counts. An exponent is the slope of log time over log cells."""
-
-FILLED = """With rows that were put in at one go, `python tests/perf/load_harness.py --fill`: what comes before and
-after a run, each timed once. A run of as many cells, one by one, is still to be measured."""
+ranked, but whose work is a function in the same process that returns canned metrics. Processor seconds, user and
+system. `run` is everything that the supervisor does for a cell but starting its process, the progress display
+included; memory is its growth during `run`. Each size has a process of its own, all are measured in turn, and of the
+rounds the least time and the largest growth are shown. An exponent is the slope of log time over log cells."""
 
 PROCESSES = """With cells of an attack that does nothing, each in a process of its own as always, `python
-tests/perf/load_harness.py --real …`: time a cell of the supervisor's processor and of the wall clock (the machine was
-busy with other things, which is in the latter), and growth of the supervisor's memory and open files."""
+tests/perf/load_harness.py --real …`: time a cell of the supervisor's processor and of the wall clock (in which is what
+else the machine had to do), and growth of the supervisor's memory and open files."""
 
 BAD_INPUT = """
 ## Bad input
@@ -75,7 +73,7 @@ No file that a user can hand in is unpickled: tests/fuzz/test_no_pickles.py sear
 def main() -> None:
     """Read the reports that there are, write the page."""
     parts = [INTRODUCTION, _chaos(_report("chaos")), EXPLANATION, "\n## Load\n"]
-    for name, section in (("load", _load), ("filled", _filled), ("cells", _cells), ("soak", _soak)):
+    for name, section in (("load", _load), ("cells", _cells), ("soak", _soak)):
         if (DOCS / "data" / f"robustness-{name}.json").exists():
             parts.append(section(_report(name)))
     TARGET.write_text("\n".join(part.strip("\n") + "\n" for part in (*parts, BAD_INPUT, _atheris())), encoding="utf-8")
@@ -113,25 +111,30 @@ def _chaos(report: dict[str, Any]) -> str:
 
 
 def _load(report: dict[str, Any]) -> str:
-    return f"{SUPERVISOR}\n\n{_times(report)}"
-
-
-def _filled(report: dict[str, Any]) -> str:
-    return f"\n{FILLED}\n\n{_times(report, memory=False)}"
-
-
-def _times(report: dict[str, Any], *, memory: bool = True) -> str:
     parts = list(report["exponents"])
     lines = [
         [
             f"{run['cells']:,}",
             *(f"{run['seconds'][part]:.2f} s" for part in parts),
-            *([f"{run['growth_bytes'] / 2**20:.0f} MiB"] if memory else []),
+            f"{run['growth_bytes'] / 2**20:.0f} MiB",
         ]
         for run in report["runs"]
     ]
-    lines.append(["exponent", *(f"{report['exponents'][part]:.2f}" for part in parts)])
-    return str(tabulate(lines, headers=["cells", *parts, *(["memory"] if memory else [])], tablefmt="github"))
+    lines.append(["exponent", *_exponents(report)])
+    table = tabulate(lines, headers=["cells", *parts, "memory"], tablefmt="github")
+    return f"{SUPERVISOR}\n\n{table}\n\n{_conditions(report)}"
+
+
+def _exponents(report: dict[str, Any]) -> list[str]:
+    return [f"{slope:.2f}" for slope in report["exponents"].values()]
+
+
+def _conditions(report: dict[str, Any]) -> str:
+    low, high = report["load_average"]
+    return (
+        f"{report['system']}, Python {report['python']}, {report['cores']} cores, {report['rounds']} "
+        f"round{'s' * (report['rounds'] > 1)}; load average of the machine meanwhile {low:g} to {high:g}."
+    )
 
 
 def _cells(report: dict[str, Any]) -> str:
@@ -145,23 +148,26 @@ def _cells(report: dict[str, Any]) -> str:
         ]
         for run in report["runs"]
     ]
-    lines.append(["exponent", *(f"{report['exponents'][part]:.2f}" for part in parts), "", ""])
-    return f"\n{PROCESSES}\n\n" + str(
-        tabulate(lines, headers=["cells", *parts, "memory", "open files"], tablefmt="github")
-    )
+    lines.append(["exponent", *_exponents(report), "", ""])
+    table = tabulate(lines, headers=["cells", *parts, "memory", "open files"], tablefmt="github")
+    return f"\n{PROCESSES}\n\n{table}\n\n{_conditions(report)}"
 
 
 def _soak(report: dict[str, Any]) -> str:
     low, high = report["open_files"]
     begin, end = report["memory_mib"]
-    return (
-        f"\nA long run, `python tests/perf/load_soak.py` (an hour by default; this one took {report['minutes']:g} "
-        f"minutes, {report['cells']:,} cells, each\nin a process of its own), looked at {report['samples']:,} times. "
-        f"Without the first fifth, in which buffers are filled, the\nsupervisor's memory went from {begin} to {end} "
-        "MiB (most of it the plan of all the cells that an hour could take), "
-        f"{report['bytes_a_cell']:.0f} bytes a\ncell by a fitted line, and it had {low} to {high} files open\n"
-        f"({report['open_files_an_hour']:+.1f} an hour)."
-    )
+    planned = report["cells_planned"]
+    imports, chosen, with_plan = (report[f"memory_mib_{step}"] for step in ("imports", "chosen", "planned"))
+    cell = (with_plan - chosen) * 2**20 / planned
+    setting = (chosen - imports) * 2**20 / planned
+    return f"""
+A long run, `python tests/perf/load_soak.py`: {report["minutes"]:g} minutes, {report["cells"]:,} cells, each in a
+process of its own, looked at {report["samples"]:,} times. Without the first fifth, in which buffers are filled, the
+supervisor's memory went from {begin} to {end} MiB, {report["bytes_a_cell"]:.0f} bytes a cell by a fitted line (the
+samples are kept in the same memory), and it had {low} to {high} files open ({report["open_files_an_hour"]:+.1f} an
+hour). Of that memory {imports:.0f} MiB are imported libraries; the rest is there before the first cell starts, for
+{planned:,} cells are planned, more than an hour can take, at {cell:.0f} bytes each in the plan, and each is a setting
+of its own here, at {setting:.0f} bytes."""
 
 
 def _atheris() -> str:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 
+from points import FAULT
 from world import EXIT_USAGE, PLUGINS, SmallDisk, World, copied, damage_one_byte, judge, kill_at_random
 
 SUITE = ["run", "--dataset", "karate", "--defense", "none,random", "--attack", "cn", "--utility", "structure"]
@@ -26,6 +27,7 @@ class Trial:
         self.account = account
         self.draw = draw
         self._worlds = itertools.count()
+        self._quiet_runs = {}
 
     def world(self, arguments=SUITE, results=None):
         return World(self.zygote, self.folder / f"world{next(self._worlds)}", arguments, results)
@@ -35,10 +37,7 @@ class Trial:
 
     @functools.cached_property
     def quiet_world(self):
-        world = self.world()
-        self.quiet_run = world.run()
-        assert self.quiet_run.code == 0, self.quiet_run.output
-        return world
+        return self._quiet_run(SUITE)[0]
 
     @functools.cached_property
     def quiet(self):
@@ -46,14 +45,20 @@ class Trial:
 
     @functools.cached_property
     def quiet_with_more_attacks(self):
-        world = self.world(MORE_ATTACKS)
-        assert world.run().code == 0
-        return world.exported()
+        return self._quiet_run(MORE_ATTACKS)[0].exported()
 
-    def points(self, which=lambda name: True):
+    def points(self, which=lambda name: True, *, of=SUITE):
         """The numbers of the points of a quiet run, from 1."""
-        _ = self.quiet_world
-        return [number for number, name in enumerate(self.quiet_run.points, 1) if which(name)]
+        return [number for number, name in enumerate(self._quiet_run(of)[1].points, 1) if which(name)]
+
+    def _quiet_run(self, arguments):
+        """The world in which the command went through undisturbed, and how it ended."""
+        if str(arguments) not in self._quiet_runs:
+            world = self.world(arguments)
+            ending = world.run()
+            assert ending.code == 0, ending.output
+            self._quiet_runs[str(arguments)] = world, ending
+        return self._quiet_runs[str(arguments)]
 
     def chosen(self, tally, items, count):
         """All points, or some of them, the first and the last among them."""
@@ -183,9 +188,11 @@ def tear_a_write(trial, count=None):
     """Half of an array is missing although the system said that it was written."""
     tally = trial.account.tallies["torn write of a cache entry"]
     tally.how = "the file is cut in half when it is synced, and the call succeeds"
-    for at in trial.chosen(tally, trial.points(lambda name: name == "cell before a sync"), count):
+    points = trial.points(lambda name: name == "cell before a sync", of=MORE_ATTACKS)
+    for at in trial.chosen(tally, points, count):
         world = trial.world(MORE_ATTACKS)
         ending = world.run(fault={"action": "torn-write", "at": at})
+        assert FAULT in ending.points, (at, ending)
         resumed = [world.run()]
         judge(tally, world, trial.quiet_with_more_attacks, ending.acknowledged, resumed, damage=True, hit=[ending])
         shutil.rmtree(world.folder)
@@ -228,6 +235,7 @@ def let_the_clock_jump(trial, count):
         world = trial.world()
         at = trial.draw.choice(trial.points())
         ending = world.run(clock_seed=seed, fault={"action": "kill-supervisor", "at": at})
+        assert ending.code == -signal.SIGKILL, (at, ending)
         judge(tally, world, trial.quiet, ending.acknowledged, [world.run(clock_seed=-seed - 1)])
         shutil.rmtree(world.folder)
 
@@ -300,7 +308,7 @@ def everything_at_random(trial, rounds):
             ending = world.run(fault=fault, clock_seed=trial.draw.randrange(100))
             before |= set(ending.acknowledged)
             # Not all do: a run that resumes reaches fewer points, and not every point is one of a cell.
-            injected += "fault" in ending.points
+            injected += FAULT in ending.points
             if trial.draw.random() < 0.5:
                 pattern = trial.draw.choice(["rows.sqlite*", "objects/*/*.npz"])
                 injected += damage_one_byte(world.results, trial.draw, pattern) is not None

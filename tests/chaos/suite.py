@@ -53,10 +53,16 @@ def main():
     parser.add_argument("--report", type=Path, help="write the account to this file, as JSON")
     parser.add_argument("--seed", type=int, default=1, help="of everything that is left to chance")
     parser.add_argument("--count", type=int, help="at most so many faults of each kind; by default at every point")
-    parser.add_argument("--only", help="faults whose names contain one of these, separated by commas")
+    parser.add_argument(
+        "--only",
+        help="faults whose names contain one of these, separated by commas; a report keeps the others' account",
+    )
     parser.add_argument("--seconds", type=float, default=1e9, help="start no further fault after this time")
     options = parser.parse_args()
-    account, begun, broken = Account(), time.monotonic(), []
+    account, begun, broken, tried = Account(), time.monotonic(), [], set()
+    earlier = (
+        json.loads(options.report.read_text()) if options.only and options.report and options.report.exists() else {}
+    )
     zygote = Zygote()
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         trial = faults.Trial(zygote, Path(folder), account, new_draw(options.seed))
@@ -66,18 +72,26 @@ def main():
             if time.monotonic() - begun > options.seconds:
                 account.left_out.append(f"{fault.__name__.replace('_', ' ')}: no time was left")
                 continue
+            tried.add(fault.__name__)
             try:
                 fault(trial, **arguments)
             except AssertionError as error:
                 broken.append(f"{fault.__name__}: {error!s:.2000}")
             say(account, fault.__name__, time.monotonic() - begun)
             if options.report:
-                options.report.write_text(json.dumps(document(account, broken, options.seed), indent=2) + "\n")
+                report = document(account, broken, options.seed)
+                options.report.write_text(json.dumps(completed(report, earlier, tried), indent=2) + "\n")
     zygote.close()
+    broken += idle(account)
     for line in (*broken, *account.left_out):
         print(line)
     bad = [t for t in account.tallies.values() if t.lost or t.wrong or t.tracebacks]
     sys.exit(1 if bad or broken else 0)
+
+
+def idle(account):
+    """Kinds of fault of which none was injected: they would pass every check."""
+    return [f"{kind}: injected nothing" for kind, tally in account.tallies.items() if not tally.injected]
 
 
 def say(account, name, seconds):
@@ -93,7 +107,18 @@ def document(account, broken, seed):
         "seed": seed,
         "faults": {kind: asdict(tally) for kind, tally in account.tallies.items()},
         "left_out": account.left_out,
-        "broken": broken,
+        "broken": [*broken, *idle(account)],
+    }
+
+
+def completed(report, earlier, tried):
+    """The report, and what an earlier one says of the faults that were not tried again."""
+    kept = [line for line in earlier.get("broken", []) if line.partition(":")[0] not in {*tried, *report["faults"]}]
+    return {
+        **report,
+        "faults": {**earlier.get("faults", {}), **report["faults"]},
+        "left_out": list(dict.fromkeys((*earlier.get("left_out", []), *report["left_out"]))),
+        "broken": [*kept, *report["broken"]],
     }
 
 

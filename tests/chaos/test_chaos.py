@@ -11,6 +11,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))
 
 import faults
+from suite import idle
 from world import Account, Zygote, new_draw
 
 SHORT = [
@@ -45,3 +46,10 @@ def test_after_a_fault_the_same_command_ends_as_if_nothing_had_happened(trial, f
     (tally,) = trial.account.tallies.values()
     assert tally.injected > 0
     assert (tally.lost, tally.wrong, tally.tracebacks) == (0, 0, 0)
+
+
+def test_a_kind_of_fault_that_injects_nothing_is_reported():
+    account = Account()
+    account.tallies["torn write"].injected = 3
+    account.tallies["full disk"].finished = 7
+    assert idle(account) == ["full disk: injected nothing"]

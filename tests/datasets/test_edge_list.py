@@ -177,7 +177,7 @@ class TestRefusals:
             ("", "the file is empty"),
             (" \n\n", "the file is empty"),
             ("# nothing\n", "no links, only comments"),
-            (b"a,b\nc,\x00d\n", "a binary file"),
+            (b"a,b\nc,\x00d\n", "a binary file: line 2 has a NUL byte; save it as text"),
             ("a,b\n".encode("utf-16"), "perhaps UTF-16"),
             ("a,b\né,d\n".encode("latin-1"), "not UTF-8 text: byte 0xe9 in line 2"),
             (b"\x89PNG\r\n\x1a\n\x00\x00", "a binary file"),

@@ -21,6 +21,10 @@ with atheris.instrument_imports(include=["ppgsl_bench", "tomllib"]):
     from samples import samples
 
 
+# In memory, where there is such a folder: syncing and removing files takes longer than reading them.
+MEMORY = Path("/dev/shm")
+
+
 def recorded(name, file):
     """The reader; what it has been through is noted every second, and at once when it fails."""
     if not file:
@@ -52,6 +56,8 @@ def recorded(name, file):
 
 def main():
     name = sys.argv.pop(1)
+    if MEMORY.is_dir():
+        tempfile.tempdir = str(MEMORY)
     corpus = Path(tempfile.mkdtemp(prefix="fuzz-"))
     for i, content in enumerate(samples()[name]):
         (corpus / str(i)).write_bytes(content)

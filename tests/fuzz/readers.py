@@ -81,9 +81,7 @@ def stored_row(data):
             key = json.loads(document)["key"]
         except (KeyError, RecursionError, TypeError, ValueError):
             key = "k"
-        Results(place).writing().close()
-        with Results(place).writing() as results:
-            results.delete([])
+        (place / "rows.sqlite").write_bytes(empty_database())
         with sqlite3.connect(place / "rows.sqlite") as connection:
             sql = "INSERT INTO rows (key, document, checksum) VALUES (?, ?, ?)"
             connection.execute(sql, (str(key), document, _checksum(str(key), document)))
@@ -159,6 +157,15 @@ def known():
     from leaderboard_rows import board
 
     return known_digests(board())
+
+
+@cache
+def empty_database():
+    """A results folder's database without rows, made once."""
+    with folder() as place:
+        with Results(place).writing() as results:
+            results.delete([])
+        return (place / "rows.sqlite").read_bytes()
 
 
 def folder():

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,6 +94,16 @@ def test_an_npz_file_that_python_cannot_unpack_is_refused(tmp_path, field, value
     content[content.index(b"PK\x01\x02") + field] = value
     (tmp_path / "graph.npz").write_bytes(content)
     with pytest.raises(UserError, match=f"not a readable .npz archive.*{said}"):
+        read_graph_file(tmp_path / "graph.npz")
+
+
+def test_an_npz_file_whose_compressed_bytes_are_damaged_is_refused(tmp_path):
+    np.savez_compressed(tmp_path / "graph.npz", edges=np.arange(200).reshape(100, 2))
+    content = bytearray((tmp_path / "graph.npz").read_bytes())
+    begin = content.index(b"edges.npy") + 40
+    content[begin : begin + 40] = b"\xff" * 40
+    (tmp_path / "graph.npz").write_bytes(content)
+    with pytest.raises(UserError, match=r"not a readable .npz archive.*while decompressing"):
         read_graph_file(tmp_path / "graph.npz")
 
 

@@ -318,6 +318,32 @@ def test_a_client_whose_scheduler_is_killed_prints_no_traceback(tmp_path):
     assert "Traceback" not in client.stderr
 
 
+LOGS_ERRORS = """
+import asyncio, contextlib, logging
+from distributed.comm import CommClosedError
+from ppgsl_bench.cluster import UserError, connect
+
+with contextlib.suppress(UserError):
+    connect("no scheduler")
+for name in ("distributed.client", "distributed.worker", "tornado.application"):
+    logger = logging.getLogger(name)
+    for error in (CommClosedError("lost"), ConnectionRefusedError("lost"), asyncio.CancelledError("lost")):
+        logger.error("lost", exc_info=error)
+    for error in (KeyError("unrelated"), OSError("unrelated")):
+        try:
+            raise error
+        except Exception:
+            logger.exception("unrelated")
+"""
+
+
+def test_of_what_dask_logs_only_lost_connections_are_left_out():
+    # In a process of its own: where logging is set up already, as by pytest, dask adds no handlers.
+    log = subprocess.run([sys.executable, "-c", LOGS_ERRORS], capture_output=True, text=True, check=True).stderr
+    assert "lost" not in log
+    assert log.count("Traceback") == log.count("Error: ") == 6, log
+
+
 def test_a_worker_of_another_version_is_refused(one_thread, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_module, "__version__", "0.0.1")
     with pytest.raises(UserError, match=r"but this is 0\.0\.1 .*install the same version"):
@@ -411,7 +437,7 @@ def invoke(*arguments):
 
 @pytest.mark.slow
 def test_the_smoke_suite_gives_the_same_rows_here_on_a_local_cluster_and_in_shards(tmp_path):
-    suite = ["run", "--suite", "smoke", "--offline", "--results"]
+    suite = ["run", "--suite", "smoke", "--offline", "--timeout", "1h", "--results"]
     invoke(*suite, tmp_path / "here")
     invoke(*suite, tmp_path / "cluster", "--scheduler", "local:3")
     for i in "123":

@@ -1,13 +1,17 @@
 """What a run promises: nothing twice, nothing lost, nothing trusted that is damaged, the same numbers again."""
 
+import gc
+import hashlib
 import sqlite3
 
 import numpy as np
 import pytest
+from in_process import InProcess
 
-from ppgsl_bench import store
+from ppgsl_bench import execute, store
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.metrics import roc_auc
+from ppgsl_bench.rows import Row
 from ppgsl_bench.store import Results
 
 AXES = {"defenses": ("none", "random"), "attacks": ("cn", "ra"), "seeds": (0, 1)}
@@ -184,3 +188,39 @@ def test_an_interrupt_keeps_finished_cells_and_leaves_no_process(run_cells, reco
     with pytest.raises(KeyboardInterrupt):
         run_cells(attacks=("bad-hangs", "cn"), observer=Impatient())
     assert {r.kind for r in Results(tmp_path / "results").rows()} == {"split", "publish"}
+
+
+class RowsInMemory:
+    """An observer that counts rows in memory: before the first cell runs, and while each is reported."""
+
+    def __init__(self):
+        self.counts = []
+
+    def planned(self, remaining, done):
+        self._count()
+
+    def started(self, cell):
+        pass
+
+    def finished(self, cell, row):
+        self._count()
+
+    def _count(self):
+        self.counts.append(sum(type(thing) is Row for thing in gc.get_objects()))
+
+
+def test_rows_that_no_cell_builds_on_are_not_kept_in_memory(run_cells, monkeypatch):
+    def work(request):
+        return {"status": "ok", "artifacts": {"graph": hashlib.sha256(request["cell"]["key"].encode()).hexdigest()}}
+
+    monkeypatch.setattr(execute, "CellProcesses", lambda _, *options: InProcess(work, *options))
+    settings = [f"random[rate={rate / 100}]" for rate in range(1, 3)]
+    run_cells(defenses=settings, attacks=["cn", "aa", "ra"], seeds=range(5))
+    watch = RowsInMemory()
+    gc.collect()
+    elsewhere = sum(type(thing) is Row for thing in gc.get_objects())
+    run_cells(defenses=settings, attacks=["cn", "aa", "ra", "degree", "katz"], seeds=range(5), observer=watch)
+    # Of 5 splits and 10 published graphs, and the one that is being reported; not of 50 attacks, 30 of them stored.
+    assert watch.counts[0] - elsewhere <= 5 + 10
+    assert max(watch.counts) - elsewhere <= 5 + 10 + 1
+    assert len(watch.counts) == 1 + 20

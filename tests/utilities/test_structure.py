@@ -10,7 +10,7 @@ from ppgsl_bench.graph import Graph
 from ppgsl_bench.pairs import num_pairs, pairs_at
 from ppgsl_bench.split import make_split
 from ppgsl_bench.utilities import registry, structure
-from ppgsl_bench.utilities.structure import Structure, clustering, degree_ks, largest_eigenvalues, path_lengths
+from ppgsl_bench.utilities.structure import Structure, clustering, degree_ks, largest_eigenvalues
 
 UNCHANGED = {
     "degree_ks": 0.0,
@@ -44,22 +44,6 @@ def test_registered():
 @given(graphs())
 def test_clustering_equals_networkx(graph):
     assert clustering(graph) == pytest.approx(nx.transitivity(as_networkx(graph)), abs=1e-12)
-
-
-@given(graphs())
-def test_path_lengths_equal_networkx(graph):
-    lengths = dict(nx.all_pairs_shortest_path_length(as_networkx(graph)))
-    hops = [d for u in lengths for v, d in lengths[u].items() if u != v]
-    mean, share = path_lengths(graph, np.arange(graph.num_nodes))
-    assert mean == pytest.approx(np.mean(hops) if hops else 0.0)
-    assert share == pytest.approx(len(hops) / (graph.num_nodes * (graph.num_nodes - 1)))
-
-
-def test_path_lengths_from_a_sample_count_those_sources_only():
-    path = Graph.from_pairs(5, np.array([(0, 1), (1, 2), (2, 3)]))
-    assert path_lengths(path, np.array([0])) == (2.0, 0.75)
-    assert path_lengths(path, np.array([4])) == (0.0, 0.0)
-    assert path_lengths(path, np.array([4, 0, 1])) == (10 / 6, 0.5)
 
 
 def test_degree_distance_by_hand():
