@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ppgsl_bench.run_options import JsonOption
+
 if TYPE_CHECKING:
     from ppgsl_bench.contribute.checking import Report
 
 EXIT_BROKEN_RULES = 1
 
 DEFAULT_RESULTS = Path("comparison")
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -117,8 +117,8 @@ def compare(
 ) -> None:
     """Give a method a provisional place among others, with intervals.
 
-    A defense stands beside random, dice and edgerand against seven attacks, ranked as the board ranks; an attack beside
-    those seven against four defenses. Exit code 0: placed; 1: some cells failed and count as undefended; 2: bad usage.
+    A defense stands beside random, dice and edgerand against four attacks, ranked as the board ranks; an attack beside
+    seven others against four defenses. Exit code 0: placed; 1: some cells failed and count as undefended; 2: bad usage.
 
     Examples:
     - `ppgsl-bench compare my_defense.py --quick`

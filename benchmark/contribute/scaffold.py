@@ -1,6 +1,7 @@
 """The files that a new defense or attack starts from: a method that works, its test, and a page about it."""
 
 import keyword
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -143,6 +144,9 @@ readme = "README.md"
 requires-python = ">=3.11"
 dependencies = ["ppgsl-bench"]
 
+[project.optional-dependencies]
+test = ["pytest"]
+
 [project.entry-points."ppgsl_bench.$folder"]
 $name = "$module:$cls"
 
@@ -182,7 +186,7 @@ def scaffold(kind: str, name: str, folder: Path, *, package: bool) -> Scaffold:
     root = checkout_around(folder)
     if root is None or package:
         return _stand_alone(kind, name, folder)
-    return _in_checkout(kind, name, root)
+    return _in_checkout(kind, name, root, folder)
 
 
 def checkout_around(folder: Path) -> Path | None:
@@ -199,18 +203,24 @@ def checkout_around(folder: Path) -> Path | None:
     return None
 
 
-def _in_checkout(kind: Kind, name: str, root: Path) -> Scaffold:
+def _in_checkout(kind: Kind, name: str, root: Path, here: Path) -> Scaffold:
     folder, file = _FOLDERS[kind], name.replace("-", "_")
     words = _words(kind, name, f"ppgsl_bench.{folder}.{file}")
     # Here the package's own imports form a block of their own; elsewhere they are a third party's.
     words["imports"] = "\n" + words["imports"]
+    source, test = root / folder / f"{file}.py", root / "tests" / folder / f"test_{file}.py"
     sources = {
-        root / folder / f"{file}.py": _DEFENSE if kind == "defense" else _ATTACK,
-        root / "tests" / folder / f"test_{file}.py": _DEFENSE_TEST if kind == "defense" else _ATTACK_TEST,
+        source: _DEFENSE if kind == "defense" else _ATTACK,
+        test: _DEFENSE_TEST if kind == "defense" else _ATTACK_TEST,
         root / "docs" / "methods" / f"{name}.md": _PAGE,
     }
-    test = Path("tests") / folder / f"test_{file}.py"
-    steps = [f"ppgsl-bench check {name}", f"ppgsl-bench compare {name} --quick", f"python -m pytest {test}"]
+    # By path: the name is known only where the checkout itself is installed (`pip install -e`).
+    target = os.path.relpath(source, here)
+    steps = [
+        f"ppgsl-bench check {target}",
+        f"ppgsl-bench compare {target} --quick",
+        f"python -m pytest {os.path.relpath(test, here)}",
+    ]
     return Scaffold({path: Template(text).substitute(words) for path, text in sources.items()}, steps)
 
 
@@ -229,7 +239,8 @@ def _stand_alone(kind: Kind, name: str, folder: Path) -> Scaffold:
     steps = [
         f"ppgsl-bench check {target}",
         f"ppgsl-bench compare {target} --quick",
-        f"python -m pip install -e {words['distribution']}",
+        f"python -m pip install -e '{words['distribution']}[test]'",
+        f"python -m pytest {words['distribution']}",
     ]
     return Scaffold({path: Template(text).substitute(words) for path, text in sources.items()}, steps)
 

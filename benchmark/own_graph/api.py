@@ -7,11 +7,9 @@ table = pb.audit(published, sensitive, original=graph)
 rows = pb.run(dataset="cora", defense="ppgsl[sweep]", attack="cn,ra")
 """
 
-import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +21,15 @@ from ppgsl_bench.expressions import split_list
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.own_graph.bench import MakeObserver
 from ppgsl_bench.own_graph.conversion import aligned, converted, named_pairs, with_features
-from ppgsl_bench.own_graph.document import Document, audit_document, protection_document
-from ppgsl_bench.own_graph.evaluation import DEFAULT_ATTACKS, DEFAULT_UTILITIES, Request, audit_graph, protect_graph
+from ppgsl_bench.own_graph.evaluation import DEFAULT_ATTACKS, DEFAULT_UTILITIES, Request
 from ppgsl_bench.own_graph.naming import resolved
-from ppgsl_bench.own_graph.rendering import as_html, as_text, refuse_unknown_format, rendered
+from ppgsl_bench.own_graph.rendering import refuse_unknown_format
+from ppgsl_bench.own_graph.reporting import audited, protected
 from ppgsl_bench.own_graph.search import Wanted
-from ppgsl_bench.own_graph.writing import write_graph, write_whole
+from ppgsl_bench.own_graph.writing import write_graph
 from ppgsl_bench.processes import Limits
 from ppgsl_bench.quantities import parse_duration, parse_seeds
-from ppgsl_bench.registry import load_plugin_file
+from ppgsl_bench.run_options import DEFAULT_TIMEOUT, cells_at_once, load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,53 +37,6 @@ if TYPE_CHECKING:
     from ppgsl_bench.plan import Cell
 
 Texts = str | Sequence[str]
-
-DEFAULT_TIMEOUT = "2h"
-
-
-@dataclass(frozen=True)
-class Report:
-    """What is to be said about a published graph. It may name sensitive links: see `most_exposed`."""
-
-    document: Document
-
-    @property
-    def summary(self) -> str:
-        """The answer in plain words."""
-        return "\n".join(self.document.summary)
-
-    @property
-    def attacks(self) -> "pd.DataFrame":
-        """One line an attack on the published graph."""
-        import pandas as pd
-
-        data = self.document.data
-        return pd.DataFrame(data.get("attacks_after", data.get("attacks")))
-
-    @property
-    def utility(self) -> "pd.DataFrame":
-        """One line a measure."""
-        import pandas as pd
-
-        return pd.DataFrame(self.document.data["utility"])
-
-    @property
-    def most_exposed(self) -> "pd.DataFrame":
-        """The sensitive links that are most exposed."""
-        import pandas as pd
-
-        return pd.DataFrame(self.document.data["most_exposed"])
-
-    def save(self, path: str | Path) -> None:
-        """Write it to a .html, .md or .json file."""
-        refuse_unknown_format(Path(path))
-        write_whole(Path(path), rendered(self.document, Path(path).suffix).encode())
-
-    def __str__(self) -> str:
-        return as_text(self.document.public())
-
-    def _repr_html_(self) -> str:
-        return as_html(self.document.public())
 
 
 def protect(
@@ -138,11 +89,10 @@ def protect(
     nodes = with_features(source.nodes, features, labels)
     pairs = resolved(named_pairs(sensitive), nodes, title="sensitive", where=_pair_number).pairs
     request = make_request(attack, utility, seed, run_settings(jobs, timeout, device, plugins), progress=progress)
-    protection = protect_graph(nodes.graph, pairs, defense, Wanted(target_auc, keep_utility), request)
-    made = Report(protection_document(protection, lambda i: str(nodes.ids[i])))
+    graph_to_publish, made = protected(nodes, pairs, defense, Wanted(target_auc, keep_utility), request)
     if report is not None:
         made.save(report)
-    published = source.back(protection.published)
+    published = source.back(graph_to_publish)
     return (published, made) if return_report else published
 
 
@@ -200,8 +150,7 @@ def audit(
         named_pairs(sensitive), reference, title="sensitive", where=_pair_number, must_be_links=before is not None
     ).pairs
     request = make_request(attack, utility, seed, run_settings(jobs, timeout, device, plugins), progress=progress)
-    findings = audit_graph(nodes.graph, pairs, None if before is None else before.graph, request)
-    made = Report(audit_document(findings, lambda i: str(reference.ids[i])))
+    made = audited(nodes, pairs, before, request)
     if report is not None:
         made.save(report)
     return made if return_report else made.attacks
@@ -290,11 +239,9 @@ def run_settings(
     sources: Sources | None = None,
 ) -> Settings:
     """How cells are run; plugin files are loaded here and in every cell."""
-    files = tuple(Path(path).resolve() for path in plugins)
-    for path in files:
-        load_plugin_file(path)
+    files = load_plugins(plugins)
     return Settings(
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=cells_at_once(jobs),
         device=resolve_device(device),
         limits=Limits(parse_duration(timeout)),
         sources=sources or Sources(offline=True),

@@ -7,7 +7,7 @@ alone and removed at the end.
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -86,7 +86,7 @@ class Bench:
     """Runs cells in a folder that vanishes. A context manager."""
 
     def __init__(self, settings: Settings, seed: int, observer: MakeObserver | None = None) -> None:
-        self._settings = settings
+        self._settings = replace(settings, is_confidential=True)
         self._seed = seed
         self._observer: MakeObserver = observer or (lambda: nullcontext(Silent()))
         self._stack = ExitStack()

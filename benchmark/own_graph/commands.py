@@ -1,23 +1,32 @@
 """Its commands. Everything heavy is imported when a command runs, so that help and listings answer at once."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ppgsl_bench.run_options import (
+    DEFAULT_TIMEOUT,
+    DeviceOption,
+    JobsOption,
+    JsonOption,
+    PluginOption,
+    TimeoutOption,
+)
+
 if TYPE_CHECKING:
     from ppgsl_bench.datasets.files import FileContent
-    from ppgsl_bench.graph import Graph
     from ppgsl_bench.own_graph.document import Document
     from ppgsl_bench.own_graph.evaluation import Request
     from ppgsl_bench.own_graph.naming import NamedGraph
+    from ppgsl_bench.own_graph.reporting import Report
 
 EXIT_UNREACHABLE = 1
 
 _FILES = "Your files"
 _EVALUATION = "How it is evaluated"
-_RUNNING = "How it is run"
 
 SensitiveOption = Annotated[
     Path,
@@ -59,19 +68,6 @@ SeedOption = Annotated[
     int,
     typer.Option("--seed", min=0, help="The same seed gives the same graph.", rich_help_panel=_EVALUATION),
 ]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="Steps side by side; by default one a core.", rich_help_panel=_RUNNING),
-]
-TimeoutOption = Annotated[
-    str, typer.Option("--timeout", help="Time limit a step: 90s, 10m, 2h.", rich_help_panel=_RUNNING)
-]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda or auto.", rich_help_panel=_RUNNING)]
-PluginOption = Annotated[
-    list[Path] | None,
-    typer.Option("--plugin", help="Python file that registers plugins; may be repeated.", rich_help_panel=_RUNNING),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -111,7 +107,7 @@ def protect(
     utility: UtilityOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
-    timeout: TimeoutOption = "2h",
+    timeout: TimeoutOption = DEFAULT_TIMEOUT,
     device: DeviceOption = "cpu",
     plugin: PluginOption = None,
     as_json: JsonOption = False,
@@ -127,9 +123,8 @@ def protect(
     - `ppgsl-bench protect friends.csv --sensitive secret.csv --target-auc 0.6 -o published.csv --report report.html`
     - `ppgsl-bench protect net.graphml --sensitive secret.csv --defense auto --keep-utility 0.95 -o published.graphml`
     """
-    from ppgsl_bench.own_graph.document import protection_document
-    from ppgsl_bench.own_graph.evaluation import protect_graph
     from ppgsl_bench.own_graph.naming import read_sensitive
+    from ppgsl_bench.own_graph.reporting import protected
     from ppgsl_bench.own_graph.search import UnreachableError, Wanted
     from ppgsl_bench.own_graph.writing import refuse_other_format, write_graph
 
@@ -141,16 +136,15 @@ def protect(
     _tell(hidden.notes)
     request = _request(attack, utility, seed, jobs, timeout, device, plugin)
     try:
-        protection = protect_graph(nodes.graph, hidden.pairs, defense, wanted, request)
+        safe, made = protected(nodes, hidden.pairs, defense, wanted, request)
     except UnreachableError as error:
         typer.echo(f"nothing was written: {error}", err=True)
         raise typer.Exit(EXIT_UNREACHABLE) from None
     # Features and labels from files of their own are not part of the graph's file.
-    published = _with_parts_of(content, protection.published)
+    published = replace(safe, x=content.graph.x, y=content.graph.y)
     write_graph(output, published, content.ids, content.layout)
-    document = protection_document(protection, lambda i: str(nodes.ids[i]))
-    _show(document.public(), as_json=as_json)
-    _write_report(document, report)
+    _show(made.document.public(), as_json=as_json)
+    _save(made, report)
     typer.echo(f"wrote {output}: {published.num_edges} links, nothing else", err=as_json)
     if report is None and not as_json:
         typer.echo("which links are most exposed: add --report FILE.html, or run `ppgsl-bench audit`")
@@ -174,7 +168,7 @@ def audit(
     utility: UtilityOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
-    timeout: TimeoutOption = "2h",
+    timeout: TimeoutOption = DEFAULT_TIMEOUT,
     device: DeviceOption = "cpu",
     plugin: PluginOption = None,
     as_json: JsonOption = False,
@@ -189,9 +183,8 @@ def audit(
     - `ppgsl-bench audit published.csv --sensitive secret.csv --attack all --report audit.html`
     """
     from ppgsl_bench.own_graph.conversion import aligned
-    from ppgsl_bench.own_graph.document import audit_document
-    from ppgsl_bench.own_graph.evaluation import audit_graph
     from ppgsl_bench.own_graph.naming import read_sensitive
+    from ppgsl_bench.own_graph.reporting import audited
 
     _refuse_report(report)
     before = None
@@ -204,10 +197,9 @@ def audit(
     hidden = read_sensitive(sensitive, before or nodes, must_be_links=before is not None)
     _tell(hidden.notes)
     request = _request(attack, utility, seed, jobs, timeout, device, plugin)
-    findings = audit_graph(nodes.graph, hidden.pairs, None if before is None else before.graph, request)
-    document = audit_document(findings, lambda i: str(nodes.ids[i]))
-    _show(document, as_json=as_json)
-    _write_report(document, report)
+    made = audited(nodes, hidden.pairs, before, request)
+    _show(made.document, as_json=as_json)
+    _save(made, report)
 
 
 def _read(path: Path, features: Path | None, labels: Path | None) -> "tuple[FileContent, NamedGraph]":
@@ -219,12 +211,6 @@ def _read(path: Path, features: Path | None, labels: Path | None) -> "tuple[File
     nodes, notes = with_node_tables(NamedGraph(content.graph, content.ids, str(path)), features, labels)
     _tell([*content.notes, *notes])
     return content, nodes
-
-
-def _with_parts_of(content: "FileContent", published: "Graph") -> "Graph":
-    from dataclasses import replace
-
-    return replace(published, x=content.graph.x, y=content.graph.y)
 
 
 def _request(
@@ -261,10 +247,7 @@ def _show(document: "Document", *, as_json: bool) -> None:
     typer.echo(rendering.as_json(document).rstrip() if as_json else rendering.as_text(document) + "\n")
 
 
-def _write_report(document: "Document", report: Path | None) -> None:
+def _save(made: "Report", report: Path | None) -> None:
     if report is not None:
-        from ppgsl_bench.own_graph.rendering import rendered
-        from ppgsl_bench.own_graph.writing import write_whole
-
-        write_whole(report, rendered(document, report.suffix).encode())
+        made.save(report)
         typer.echo(f"wrote {report}; it names sensitive links, keep it to yourself", err=True)

@@ -59,14 +59,17 @@ def converted(source: Any) -> Converted:
 
 
 def named_pairs(pairs: Any) -> list[NamePair]:
-    """Sensitive pairs from a list of pairs, an array of shape [S, 2] or a DataFrame."""
+    """Sensitive pairs from a list of pairs, an array or tensor of shape [S, 2], or a DataFrame."""
     if "pandas" in sys.modules and isinstance(pairs, sys.modules["pandas"].DataFrame):
         source, target, _ = _columns(pairs)
         return list(zip(pairs[source].tolist(), pairs[target].tolist(), strict=True))
-    rows = pairs.tolist() if isinstance(pairs, np.ndarray) else list(pairs)
+    rows = pairs.tolist() if hasattr(pairs, "tolist") else list(pairs)
     wrong = [i for i, row in enumerate(rows) if not isinstance(row, list | tuple) or len(row) != 2]
     if wrong:
-        raise UserError(f"sensitive pairs: entry {wrong[0]} is not a pair of nodes; expected [(node, node), …]")
+        raise UserError(
+            f"sensitive pairs: entry {wrong[0]} is not a pair of nodes; expected [(node, node), …], or an array "
+            "of shape [S, 2] (an edge_index has to be transposed)"
+        )
     return [(u, v) for u, v in rows]
 
 

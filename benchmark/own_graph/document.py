@@ -163,8 +163,8 @@ def _protection_summary(p: Protection) -> list[str]:
         lines.append(f"Of what the graph was good for, {percent(kept)} is kept in the task that suffers most.")
     if p.edits.sensitive_published:
         lines.append(
-            f"{p.edits.sensitive_published} of {p.edits.sensitive} sensitive links are in the published graph all the "
-            "same: the defense adds links without knowing them."
+            f"Of {p.edits.sensitive} sensitive links, {p.edits.sensitive_published} can be read in the published graph "
+            "all the same: the defense adds links without knowing them."
         )
     target = p.wanted.strength
     if target is not None and after is not None and after.strength > target:
@@ -193,8 +193,8 @@ def _audit_summary(a: Audit) -> list[str]:
         )
     if a.edits.sensitive_published:
         lines.append(
-            f"{a.edits.sensitive_published} of {a.edits.sensitive} sensitive links are in the published graph itself: "
-            "nobody has to infer them."
+            f"Of {a.edits.sensitive} sensitive links, {a.edits.sensitive_published} can be read in the published graph "
+            "itself: nobody has to infer them."
         )
     if not a.has_original:
         lines.append(
@@ -299,7 +299,7 @@ def _unprotected(p: Protection) -> list[str]:
             "Features: none were given; if you publish any, what they tell about the links is not measured here."
         )
     if p.edits.sensitive_published:
-        lines.append(f"{p.edits.sensitive_published} sensitive links are published all the same.")
+        lines.append(f"Sensitive links that are published all the same: {p.edits.sensitive_published}.")
     else:
         lines.append("No sensitive link is in the published graph.")
     risky = sum(exposure.risk >= 0.95 for exposure in p.exposures)
@@ -315,7 +315,9 @@ def _unprotected(p: Protection) -> list[str]:
             "about what the links around a sensitive one tell about it."
         )
     if p.edits.isolated:
-        lines.append(f"{p.edits.isolated} nodes lost all their links; an edge list does not mention them any more.")
+        lines.append(
+            f"Nodes that lost all their links, which an edge list does not mention any more: {p.edits.isolated}."
+        )
     return lines
 
 

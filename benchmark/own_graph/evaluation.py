@@ -173,7 +173,7 @@ def audit_graph(published: Graph, sensitive: Pairs, original: Graph | None, requ
         queries = bench.divide(dataset, release_split(visible, sensitive, true_links, "report", request.seed))
         defense = bench.publish(dataset, published)
         undefended: Sequence[Defense] = [] if original is None else [defense_plugins.registry.get("none").create()]
-        request.say(f"attacking the published graph with {len(attacks)} attacks")
+        request.say(f"attacking the published graph; attacks: {len(attacks)}")
         outcomes = bench.run(dataset, [defense, *undefended], attacks, utilities)
         rows = outcomes.attacks(defense)
         _refuse_without_results(rows)
@@ -230,7 +230,7 @@ class _Holder:
 
     def publish(self, defense: Defense, wanted: Wanted, trials: Sequence[Trial]) -> Protection:
         """Publish with fresh randomness and evaluate on pairs that no search has seen."""
-        self.request.say(f"publishing with {defense.label} and attacking the result with {len(self.attacks)} attacks")
+        self.request.say(f"publishing with {defense.label} and attacking the result; attacks: {len(self.attacks)}")
         divisions = self._divisions("report")
         both = list({d.canonical + d.name: d for d in (self.undefended, defense)}.values())
         release, rehearsal = self._run(divisions, both, self.on_release, self.rehearsed)

@@ -24,6 +24,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 .summary { background: #f3f6f9; border-left: 4px solid #0072b2; padding: .6rem 1rem; }
 .notice { background: #fdf0e6; border-left: 4px solid #d55e00; padding: .6rem 1rem; }
+svg { max-width: 100%; height: auto; } .table { overflow-x: auto; }
 table { border-collapse: collapse; } th, td { text-align: left; padding: .25rem .8rem .25rem 0; }
 th { border-bottom: 2px solid #bbb; } td { border-bottom: 1px solid #e3e3e3; font-variant-numeric: tabular-nums; }
 footer { margin-top: 3rem; color: #666; font-size: .85rem; }
@@ -86,7 +87,8 @@ def as_html(document: Document) -> str:
         if section.lines:
             parts.append(_html_table(section))
     parts.append(f"<footer>ppgsl-bench {escape(__version__)}</footer>")
-    head = f'<meta charset="utf-8"><title>{escape(document.title)}</title><style>{_STYLE}</style>'
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{viewport}<title>{escape(document.title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
@@ -113,7 +115,7 @@ def _paragraphs(lines: Sequence[str]) -> str:
 def _html_table(section: Section) -> str:
     head = "".join(f"<th>{escape(header)}</th>" for header in section.headers)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in section.lines)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _chart(bars: Sequence[Bar]) -> str:

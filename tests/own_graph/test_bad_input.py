@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppgsl_bench.datasets.files import read_tidied
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.own_graph.naming import NamedGraph, read_sensitive
@@ -73,6 +74,14 @@ class TestSensitivePairs:
         assert "saved as decimal numbers" in refused("12.0,13.0\n", "numbers.csv")
         assert "without leading zeros" in refused("007,008\n", "numbers.csv")
         assert "are other names, those of the graph whole numbers" in refused("ann,bob\n", "numbers.csv")
+
+    def test_ids_of_two_types_in_the_graph(self, friends):
+        path = friends / "mixed.csv"
+        path.write_text("source,target\n1,2\n2,3\n3,4.0\n4,1\n")
+        (note,) = read_tidied(path).notes
+        assert "4 ids are whole numbers (first in line 2), 1 are not (first in line 4)" in note
+        path.write_text("source,target\n1,2\n2,3\nx,x\n")
+        assert len(read_tidied(path).notes) == 1
 
     def test_a_title_and_repeated_pairs_are_understood(self, friends):
         content = NamedGraph(Graph.from_pairs(3, [(0, 1), (1, 2)]), ["a", "b", "c"], "graph.csv")

@@ -175,6 +175,7 @@ def test_pairs_of_every_kind():
     expected = [(1, 2), (3, 4)]
     assert named_pairs(expected) == expected
     assert named_pairs(np.array(expected)) == expected
+    assert named_pairs(torch.tensor(expected)) == expected
     assert named_pairs(pd.DataFrame(expected, columns=["u", "v"])) == expected
     assert named_pairs(nx.Graph(expected).edges) == expected
 

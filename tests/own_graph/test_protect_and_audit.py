@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -215,6 +216,104 @@ class TestNothingLeaks:
     def test_a_leak_would_be_found(self, planted, bench_command):
         (planted / "careless.log").write_text(f"hiding {SECRETS[0]}")
         assert self.leaks(planted, type("Empty", (), {"output": SECRETS[1]})) != []
+
+
+GOSSIP = '''"""Plugins that name every node they are shown, in everything they can say."""
+
+from ppgsl_bench.attacks import Attack, register as register_attack
+from ppgsl_bench.defenses import Defense, Field, register
+
+
+@register("gossip", version=1)
+class Gossip(Defense):
+    """Tells what it was to hide."""
+
+    refuses: bool = Field(False, help="whether to give a reason instead of raising")
+
+    uses_sensitive = True
+
+    def why_not(self, graph):
+        return f"cannot hide links of node {graph.edges.max()} or {graph.edges.tolist()}" if self.refuses else None
+
+    def publish(self, graph, sensitive, rng):
+        raise RuntimeError(f"cannot hide {sensitive.tolist()}")
+
+
+@register_attack("gossip-attack", version=1)
+class GossipAttack(Attack):
+    """Tells what it was asked."""
+
+    def score(self, published, pairs, rng):
+        raise KeyError(tuple(map(tuple, pairs.tolist())))
+
+
+@register_attack("gossip-refusal", version=1)
+class GossipRefusal(Attack):
+    """Tells what it was shown."""
+
+    def why_not(self, graph):
+        return f"node {graph.edges.max()} is too far out"
+
+    def score(self, published, pairs, rng):
+        raise NotImplementedError
+'''
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestPluginsThatTell:
+    """Files that number their nodes, so that what a plugin says could name them; none of it is passed on."""
+
+    # Five digits, so that no count or AUC in the output is mistaken for a node.
+    FIRST = 10_200
+    SENSITIVE = (10_207, 10_208)
+
+    @pytest.fixture
+    def numbered(self, friends):
+        ring = [(self.FIRST + i, self.FIRST + (i + k) % 60) for i in range(60) for k in (1, 2, 3)]
+        np.savez(friends / "g.npz", edges=np.array(ring), num_nodes=self.FIRST + 60)
+        (friends / "secret.csv").write_text("{},{}\n".format(*self.SENSITIVE))
+        (friends / "gossip.py").write_text(GOSSIP)
+        return friends
+
+    def named(self, text):
+        return re.findall(r"(?<![\d.])102\d\d(?!\d)", text)
+
+    def protect(self, defense, attack):
+        files = ["protect", "g.npz", "--sensitive", "secret.csv", "-o", "out.npz", "--plugin", "gossip.py"]
+        return [*files, "--defense", defense, "--attack", attack, "--utility", "none"]
+
+    @pytest.mark.parametrize("how", ["gossip", "gossip[refuses=true]"])
+    def test_the_only_defense(self, numbered, refusal, how):
+        message = refusal(*self.protect(how, "cn"))
+        assert "cannot hide" in message
+        assert self.named(message) == []
+        assert not (numbered / "out.npz").exists()
+
+    def test_one_defense_of_several_and_the_attacks(self, numbered, bench_command):
+        candidates = "random[rate=0.2],gossip,gossip[refuses=true]"
+        command = self.protect(candidates, "cn,gossip-attack,gossip-refusal")
+        for options in ([], ["--json"]):
+            result = bench_command(*command, *options)
+            assert self.named(result.output) == []
+        result = bench_command(*command, "--report", "report.md")
+        assert self.named(result.output) == []
+        report = (numbered / "report.md").read_text()
+        assert "Not run: gossip: RuntimeError: cannot hide \\[\\[…, …\\]\\] (gossip.py, line 19)" in report
+        assert "node … is too far out" in report
+        assert "gossip-attack failed: KeyError: ((…, …)," in report
+        # What was asked for is there, and nothing else: the link itself, once.
+        assert self.named(report) == [str(node) for node in self.SENSITIVE]
+
+    def test_an_audit(self, numbered, bench_command):
+        command = ["audit", "g.npz", "--sensitive", "secret.csv", "--plugin", "gossip.py"]
+        result = bench_command(*command, "--attack", "cn,gossip-attack,gossip-refusal")
+        assert "node … is too far out" in result.output
+        assert self.named(result.output) == [str(node) for node in self.SENSITIVE]
+
+    def test_the_benchmark_keeps_its_plugins_words(self, numbered, bench_command):
+        run = ["run", "--dataset", "g.npz", "--plugin", "gossip.py", "--defense", "gossip[refuses=true]"]
+        result = bench_command(*run, "--attack", "cn", "--utility", "none", "--seeds", "1", "--json")
+        assert self.named(result.stdout) != []
 
 
 @pytest.mark.usefixtures("in_this_process")
