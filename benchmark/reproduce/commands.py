@@ -1,7 +1,6 @@
 """Its commands. Everything heavy is imported when a command runs, so that help and listings answer at once."""
 
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -9,8 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ppgsl_bench.errors import UserError
 from ppgsl_bench.reproduce import NAMES
+from ppgsl_bench.run_options import (
+    DEFAULT_RESULTS,
+    DEFAULT_TIMEOUT,
+    WHERE,
+    DataDirOption,
+    DeviceOption,
+    JobsOption,
+    JsonOption,
+    MemoryOption,
+    OfflineOption,
+    ResultsOption,
+    ThreadsOption,
+    TimeoutOption,
+    cells_at_once,
+    fair_share,
+    named_sources,
+)
 
 if TYPE_CHECKING:
     from ppgsl_bench.datasets import Sources
@@ -24,23 +39,6 @@ if TYPE_CHECKING:
 ALL = "all"
 EXIT_FAILED_CELLS = 1
 EXIT_INTERRUPTED = 130
-
-# Cells may together use this share of the machine's memory unless --memory says otherwise.
-_MEMORY_SHARE = 0.9
-
-_RUNNING = "How cells are run"
-_WHERE = "Where things are"
-
-DataDirOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--data-dir",
-        help="Folder of raw dataset files, before $PPGSL_BENCH_DATA and the cache.",
-        rich_help_panel=_WHERE,
-    ),
-]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Never touch the network.", rich_help_panel=_WHERE)]
-ThreadsOption = Annotated[int, typer.Option("--threads", min=1, help="Threads a cell.", rich_help_panel=_RUNNING)]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -60,29 +58,29 @@ def reproduce(
         typer.Option("--seeds", help="How many (5 means 0 to 4), or which (0,3,); by default the paper's 5."),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for figures, tables and verdicts.", rich_help_panel=_WHERE)
+        Path, typer.Option("--output", "-o", help="Folder for figures, tables and verdicts.", rich_help_panel=WHERE)
     ] = Path("reproduction"),
-    results: Annotated[
-        Path, typer.Option("--results", help="Folder of rows and stored arrays.", rich_help_panel=_WHERE)
-    ] = Path("results"),
+    results: ResultsOption = DEFAULT_RESULTS,
     data_dir: DataDirOption = None,
     offline: OfflineOption = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Cells side by side; by default one a core.", rich_help_panel=_RUNNING),
-    ] = None,
+    jobs: JobsOption = None,
     threads: ThreadsOption = 1,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda or auto.", rich_help_panel=_RUNNING)] = "cpu",
-    timeout: Annotated[
-        str, typer.Option("--timeout", help="Time limit a cell: 90s, 10m, 2h.", rich_help_panel=_RUNNING)
-    ] = "2h",
-    memory: Annotated[
-        str | None,
-        typer.Option("--memory", help="Memory limit a cell; by default a fair share.", rich_help_panel=_RUNNING),
-    ] = None,
+    device: DeviceOption = "cpu",
+    timeout: TimeoutOption = DEFAULT_TIMEOUT,
+    memory: MemoryOption = None,
     no_run: Annotated[
         bool, typer.Option("--no-run", help="Run nothing: write the pages from the rows that are there.")
     ] = False,
+    with_shipped: Annotated[
+        bool,
+        typer.Option(
+            "--with-shipped", help="Take measurements that ship with the package as done, where metrics are enough."
+        ),
+    ] = False,
+    rows: Annotated[
+        list[Path] | None,
+        typer.Option("--rows", help="The same with a results folder or packed file; may be repeated."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print which cells are done; run and write nothing.")
     ] = False,
@@ -96,6 +94,7 @@ def reproduce(
     Examples:
     - `ppgsl-bench reproduce table1 --data-dir ../shared/datasets`
     - `ppgsl-bench reproduce tradeoff --dataset cora --seeds 5 --jobs 2`
+    - `ppgsl-bench reproduce tradeoff --with-shipped --no-run`
     - `ppgsl-bench reproduce all --quick -o quick-look`
     """
     from ppgsl_bench.expressions import split_list
@@ -103,16 +102,17 @@ def reproduce(
     from ppgsl_bench.reproduce.running import reproduce as carry_out
 
     datasets = [name for text in dataset or () for name in split_list(text)]
-    settings = _settings(jobs, threads, device, timeout, memory, _sources(data_dir, offline))
+    settings = _settings(jobs, threads, device, timeout, memory, named_sources(data_dir, offline))
     failed = 0
     for experiment in [experiment_named(name) for name in (NAMES if what == ALL else [what])]:
         # Of all experiments, some are about graphs of their own.
-        wish = Wish(() if what == ALL and experiment.family else datasets, seeds, quick)
+        own_graphs = what == ALL and experiment.family
+        wish = Wish(() if own_graphs else datasets, seeds, quick, with_shipped, rows or (), run=not no_run)
         if dry_run:
             _print_state(experiment, wish, settings, results)
             continue
         try:
-            done = carry_out(experiment, wish, settings, results, output, run=not no_run)
+            done = carry_out(experiment, wish, settings, results, output)
         except KeyboardInterrupt:
             typer.echo("interrupted; finished cells are kept, the same command goes on from there", err=True)
             sys.exit(EXIT_INTERRUPTED)
@@ -143,7 +143,7 @@ def suggest_alpha(
     data_dir: DataDirOption = None,
     offline: OfflineOption = False,
     threads: ThreadsOption = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Find the price α at which `ppgsl` changes a wanted share of your links.
 
@@ -190,37 +190,27 @@ def suggest_alpha(
 def _settings(
     jobs: int | None, threads: int, device: str, timeout: str, memory: str | None, sources: "Sources"
 ) -> "Settings":
-    import psutil
-
     from ppgsl_bench.device import resolve_device
     from ppgsl_bench.execute import Settings
     from ppgsl_bench.processes import Limits
     from ppgsl_bench.quantities import parse_duration, parse_size
 
-    jobs = jobs or max(1, (os.cpu_count() or 1) // threads)
-    share = parse_size(memory) if memory else int(_MEMORY_SHARE * psutil.virtual_memory().total / jobs)
+    jobs = cells_at_once(jobs, threads)
+    share = parse_size(memory) if memory else fair_share(jobs)
     limits = Limits(parse_duration(timeout), share, threads)
     return Settings(jobs=jobs, device=resolve_device(device), limits=limits, sources=sources)
-
-
-def _sources(data_dir: list[Path] | None, offline: bool) -> "Sources":
-    from ppgsl_bench.datasets import Sources
-
-    for folder in data_dir or ():
-        if not folder.is_dir():
-            raise UserError(f"--data-dir {folder}: no such folder")
-    return Sources.from_environment([folder.resolve() for folder in data_dir or ()], offline=offline)
 
 
 def _print_state(experiment: "Experiment", wish: "Wish", settings: "Settings", folder: Path) -> None:
     from collections import Counter
 
-    from ppgsl_bench.reproduce.running import cells_of, scope_of
+    from ppgsl_bench.reproduce.running import borrowed, cells_of, outstanding, scope_of
     from ppgsl_bench.store import Results
 
     cells = cells_of(experiment, scope_of(experiment, wish), settings)
+    to_do = {cell.key for cell in outstanding(cells, borrowed(wish), experiment.arrays)}
     states = {row.key: row.status for row in Results(folder).rows()}
-    counted = Counter(states.get(cell.key, "to do") for cell in cells)
+    counted = Counter(states.get(cell.key, "to do" if cell.key in to_do else "elsewhere") for cell in cells)
     typer.echo(f"{experiment.name}: {len(cells)} cells, " + ", ".join(f"{n} {state}" for state, n in counted.items()))
 
 
@@ -234,7 +224,7 @@ def _visible_and_hidden(
     if sensitive is not None:
         return _own_graph(Path(graph), sensitive)
     dataset = choose(datasets=[graph], defenses=(), attacks=(), utilities=(), seeds=()).datasets[0]
-    split = make_split(dataset.load(_sources(data_dir, offline)), seed)
+    split = make_split(dataset.load(named_sources(data_dir, offline)), seed)
     return split.visible, split.sensitive
 
 

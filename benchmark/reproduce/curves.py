@@ -14,6 +14,8 @@ from ppgsl_bench.reproduce.evidence import Evidence
 from ppgsl_bench.reproduce.verdicts import over_seeds
 
 Floats = NDArray[np.float64]
+Curves = Mapping[tuple[str, str], Sequence["Curve"]]
+"""By dataset and by what utility is measured with."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,32 @@ def curve_of(
     if not seeds or len(complete) < 2:
         return None
     return Curve(label, tuple(complete), _array(attacks, complete, seeds), _array(utilities, complete, seeds))
+
+
+def curves_of(
+    evidence: Evidence,
+    datasets: Sequence[str],
+    tasks: Sequence[str],
+    drawn: Mapping[str, tuple[str, Sequence[Defense]]],
+) -> Curves:
+    """The curves of all graphs and utility tasks, without graphs that have none.
+
+    Args:
+        evidence: what was measured.
+        datasets: labels of the graphs.
+        tasks: utility tasks by name.
+        drawn: the attack and the settings of each curve, by the curve's label.
+    """
+    found = {
+        (dataset, task): [
+            curve
+            for label, (attack, defenses) in drawn.items()
+            if (curve := curve_of(evidence, dataset, label, defenses, attack, task)) is not None
+        ]
+        for dataset in datasets
+        for task in tasks
+    }
+    return {where: curves for where, curves in found.items() if curves}
 
 
 def _names(defenses: Sequence[Defense]) -> list[str]:

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from PIL import Image
 
 from ppgsl_bench.leaderboard.figures import COLOURS, MARKERS, save
-from ppgsl_bench.reproduce.curves import Curve
+from ppgsl_bench.leaderboard.measurements import UTILITIES
+from ppgsl_bench.reproduce.curves import Curve, Curves
 
 STYLE: dict[Any, Any] = {
     "font.size": 8,
@@ -26,7 +28,7 @@ STYLE: dict[Any, Any] = {
     "text.parse_math": False,
 }
 # Line drawings need few colours; a palette makes the file a quarter as large.
-_PALETTE = 64
+_PALETTE = 128
 _PANEL = (3.1, 2.5)
 
 
@@ -47,17 +49,34 @@ def look(index: int) -> dict[str, Any]:
     }
 
 
-def draw_tradeoff(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Attack AUC against utility, means over seeds with error bars, from each curve's end to the undefended graph."""
-    for index, curve in enumerate(curves):
+def draw_tradeoff(axes: Axes, curves: Sequence[Curve], labels: Sequence[str] = ()) -> None:
+    """Attack AUC against utility, means over seeds with error bars, from each curve's end to the undefended graph.
+
+    `labels` are those of all panels, so that a curve looks the same in each, whichever others are missing there.
+    """
+    places = list(labels) or [curve.label for curve in curves]
+    for curve in curves:
         order = np.argsort(curve.utility.mean(axis=1), kind="stable")
         x, y = curve.utility.mean(axis=1)[order], curve.attack.mean(axis=1)[order]
         spread = curve.attack.std(axis=1, ddof=1)[order] if curve.attack.shape[1] > 1 else None
-        axes.errorbar(x, y, yerr=spread, elinewidth=0.6, label=curve.label, **look(index))
+        axes.errorbar(x, y, yerr=spread, elinewidth=0.6, label=curve.label, **look(places.index(curve.label)))
     if curves:
         last = curves[0]
         axes.plot(last.undefended_utility, last.attack[-1].mean(), "k*", markersize=8, zorder=5)
     axes.axhline(0.5, color="grey", linestyle=":", linewidth=0.8)
+
+
+def draw_tradeoffs(curves: Curves, attack: str) -> Figure:
+    """A line of panels for each graph, a column for each utility task, one legend."""
+    datasets, tasks = (list(dict.fromkeys(axis)) for axis in zip(*curves, strict=True)) if curves else ([], [])
+    labels = list(dict.fromkeys(curve.label for found in curves.values() for curve in found))
+    figure, grid = panels(max(1, len(datasets)), max(1, len(tasks)))
+    for line, dataset in zip(grid, datasets, strict=False):
+        for axes, task in zip(line, tasks, strict=True):
+            draw_tradeoff(axes, curves.get((dataset, task), []), labels)
+            axes.set(title=dataset, xlabel=UTILITIES[task].title, ylabel=attack)
+    legend_below(figure, *(axes for line in grid for axes in line))
+    return figure
 
 
 def log_scale(axes: Axes, *, x: bool = True, y: bool = False) -> None:
@@ -75,12 +94,15 @@ def legend_inside(axes: Axes) -> None:
         axes.legend(fontsize=6)
 
 
-def legend_below(figure: Figure, axes: Axes) -> None:
-    """One legend for all panels."""
-    handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        columns = max(1, min(len(handles), int(figure.get_figwidth() / 1.5)))
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+def legend_below(figure: Figure, *panels: Axes) -> None:
+    """One legend for all panels, of whatever stands in any of them."""
+    explained: dict[str, Artist] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            explained.setdefault(label, handle)
+    if explained:
+        columns = max(1, min(len(explained), int(figure.get_figwidth() / 1.5)))
+        figure.legend(list(explained.values()), list(explained), loc="outside lower center", ncols=columns)
 
 
 def save_both(figure: Figure, stem: Path) -> None:

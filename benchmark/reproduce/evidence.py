@@ -82,6 +82,14 @@ class Evidence:
         rows = self.sound("embed", dataset, defense, encoder)
         return {seed: self.objects.get(row.artifacts["embedding"])["embedding"] for seed, row in rows.items()}
 
+    def seeds(self) -> dict[str, list[int]]:
+        """The seeds of each graph on which anything ended well."""
+        found: defaultdict[str, set[int]] = defaultdict(set)
+        for row in self.rows:
+            if row.status == "ok":
+                found[row.dataset_label].add(row.seed)
+        return {dataset: sorted(seeds) for dataset, seeds in found.items()}
+
     def problems(self) -> Counter[str]:
         """What did not end well, as `what: reason`, with the number of rows."""
         counter: Counter[str] = Counter()

@@ -8,7 +8,7 @@ from ppgsl_bench.attacks import Attack
 from ppgsl_bench.datasets import Dataset
 from ppgsl_bench.defenses import Defense
 from ppgsl_bench.defenses import registry as defense_registry
-from ppgsl_bench.plan import Choice, choose
+from ppgsl_bench.plan import Choice, Kind, choose
 from ppgsl_bench.reproduce.evidence import Evidence
 from ppgsl_bench.reproduce.verdicts import Verdict
 from ppgsl_bench.utilities import Utility
@@ -106,6 +106,7 @@ class Experiment:
         conclude: what follows from their rows; runs nothing.
         datasets, quick_datasets: expressions, unless the user names others.
         seeds, quick_seeds: how many, unless the user says otherwise.
+        arrays: kinds of cells of which it reads more than the metrics: stored arrays, or times measured here.
         jobs: cells side by side; None for one a core. Measurements of time want the machine for themselves.
         family: the only datasets that make sense here, by name; any if empty.
     """
@@ -119,5 +120,6 @@ class Experiment:
     quick_datasets: tuple[str, ...] = (QUICK_GRAPH,)
     seeds: int = PAPER_SEEDS
     quick_seeds: int = 1
+    arrays: frozenset[Kind] = frozenset()
     jobs: int | None = None
     family: str = ""

@@ -1,9 +1,10 @@
 """Writing results down: CSV, figure, a page of verdicts, and an index of all pages in the folder."""
 
 import csv
+import itertools
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ class Page:
 
     Attributes:
         command: that makes the page.
-        datasets, seeds: what it was measured on.
+        seeds: what it was measured on: the seeds of each dataset.
         quick: whether it is the small version.
         machine: where.
         problems: cells that did not end well.
@@ -43,8 +44,7 @@ class Page:
     """
 
     command: str
-    datasets: Sequence[str]
-    seeds: Sequence[int]
+    seeds: Mapping[str, Sequence[int]]
     quick: bool
     machine: str
     problems: Sequence[str]
@@ -64,8 +64,7 @@ def write(experiment: Experiment, result: Result, page: Page, folder: Path) -> l
         summary = {
             "title": experiment.title,
             "source": experiment.source,
-            "datasets": list(page.datasets),
-            "seeds": list(page.seeds),
+            "seeds": {dataset: list(seeds) for dataset, seeds in page.seeds.items()},
             "quick": page.quick,
             "missing": page.missing[0],
             "verdicts": [asdict(verdict) for verdict in result.verdicts],
@@ -92,10 +91,9 @@ def _write_csv(table: Table, path: Path) -> None:
 
 
 def _markdown(experiment: Experiment, result: Result, page: Page) -> str:
-    seeds = f"{len(page.seeds)} seed{'s' if len(page.seeds) > 1 else ''}"
     parts = [
         f"# {experiment.title}",
-        f"{experiment.source}. Measured on {_listed(page.datasets)}, {seeds}; made by `{page.command}`"
+        f"{experiment.source}. Measured on {_listed(page.seeds)}; made by `{page.command}`"
         + (f" on {page.machine}." if page.machine else "."),
     ]
     if page.quick:
@@ -140,14 +138,15 @@ def _index(folder: Path) -> str:
         for v in d["verdicts"]
     ]
     details = _table(every, ["page", "the paper says", "its figure", "measured [95 % interval]", "verdict"])
-    return f"{_INDEX}{overview}\n\n## Every verdict\n\n{details}\n"
+    absent = [f"`ppgsl-bench reproduce {name}`" for name in NAMES if name not in documents]
+    missing = f"\n\nStill to be made: {', '.join(absent)}." if absent else ""
+    return f"{_INDEX}{overview}{missing}\n\n## Every verdict\n\n{details}\n"
 
 
 def _measured_on(document: dict[str, Any]) -> str:
-    seeds = len(document["seeds"])
-    text = f"{_listed(document['datasets'])}; {seeds} seed{'s' if seeds > 1 else ''}"
+    text = _listed(document["seeds"])
     remarks = ["small version"] * document["quick"] + ["incomplete"] * bool(document["missing"])
-    return f"{text} ({', '.join(remarks)})" if remarks else text
+    return ", ".join([text, *remarks])
 
 
 def _counts(document: dict[str, Any]) -> list[str]:
@@ -160,8 +159,13 @@ def _table(lines: Sequence[Sequence[str]], headers: Sequence[str]) -> str:
     return str(tabulate(escaped, headers=headers, tablefmt="github", disable_numparse=True))
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _listed(seeds: Mapping[str, Sequence[int]]) -> str:
+    """Graphs with their numbers of seeds; graphs in a row that have equally many share the number."""
+    groups = [
+        (count, ", ".join(f"`{name}`" for name in names))
+        for count, names in itertools.groupby(seeds, key=lambda name: len(seeds[name]))
+    ]
+    return ", ".join(f"{names} ({count} seed{'s' if count > 1 else ''})" for count, names in groups)
 
 
 def _plain(value: object) -> str:

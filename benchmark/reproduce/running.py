@@ -2,7 +2,7 @@
 
 import importlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from rich.console import Console
 from ppgsl_bench.datasets import Dataset
 from ppgsl_bench.errors import UnknownNameError, UserError
 from ppgsl_bench.execute import Settings, execute, failures
-from ppgsl_bench.plan import Cell, choose, plan
+from ppgsl_bench.leaderboard.packed import packed_key
+from ppgsl_bench.leaderboard.sources import rows_in, shipped_rows
+from ppgsl_bench.plan import Cell, Kind, choose, plan
 from ppgsl_bench.progress import RunProgress
 from ppgsl_bench.quantities import parse_seeds
 from ppgsl_bench.reproduce import NAMES
@@ -35,11 +37,17 @@ class Wish:
         datasets: expressions; empty for the experiment's own.
         seeds: as typed; None for the experiment's own.
         quick: the small version.
+        with_shipped: whether rows that ship with the package stand for cells that have none here.
+        rows: packed files or results folders whose rows do so too, after the shipped ones.
+        run: whether to run what is missing.
     """
 
     datasets: Sequence[str] = ()
     seeds: str | None = None
     quick: bool = False
+    with_shipped: bool = False
+    rows: Sequence[Path] = ()
+    run: bool = True
 
 
 def experiment_named(name: str) -> Experiment:
@@ -69,6 +77,32 @@ def cells_of(experiment: Experiment, scope: Scope, settings: Settings) -> list[C
     return list(found.values())
 
 
+def borrowed(wish: Wish) -> dict[str, Row]:
+    """Rows from elsewhere that stand for cells, by packed key: metrics and no arrays."""
+    rows = [*(shipped_rows() if wish.with_shipped else ()), *(row for place in wish.rows for row in rows_in(place))]
+    found: dict[str, Row] = {}
+    for row in rows:
+        found.setdefault(packed_key(row.key), row)
+    return found
+
+
+def outstanding(cells: Sequence[Cell], lent: Collection[str], arrays: Collection[Kind]) -> list[Cell]:
+    """The cells that must have rows of their own: those that no borrowed row stands for, and what these build on.
+
+    Args:
+        cells: of an experiment, each after those that it requires.
+        lent: packed keys of the borrowed rows.
+        arrays: kinds of cells that the experiment needs more of than metrics.
+    """
+    needed: set[str] = set()
+    for cell in reversed(cells):
+        # An embedding is not lent, and only attacks have a use for it.
+        served = cell.kind == "embed" or packed_key(cell.key) in lent
+        if cell.key in needed or cell.kind in arrays or not served:
+            needed.update((cell.key, *cell.requires))
+    return [cell for cell in cells if cell.key in needed]
+
+
 @dataclass(frozen=True)
 class Reproduction:
     """What came out, and where it was written."""
@@ -78,17 +112,18 @@ class Reproduction:
     failed: list[Row]
 
 
-def reproduce(
-    experiment: Experiment, wish: Wish, settings: Settings, folder: Path, output: Path, *, run: bool = True
-) -> Reproduction:
+def reproduce(experiment: Experiment, wish: Wish, settings: Settings, folder: Path, output: Path) -> Reproduction:
     """Run what is missing (unless told not to), conclude from all rows, and write the pages."""
     scope = scope_of(experiment, wish)
     cells = cells_of(experiment, scope, settings)
-    if run:
-        _execute(cells, folder, replace(settings, jobs=experiment.jobs or settings.jobs))
+    lent = borrowed(wish)
+    own_cells = outstanding(cells, lent, experiment.arrays)
+    if wish.run:
+        _execute(own_cells, folder, replace(settings, jobs=experiment.jobs or settings.jobs))
     with Results(folder) as results:
         wanted = {cell.key for cell in cells}
-        rows = [row for row in results.rows() if row.key in wanted]
+        own = {row.key: row for row in results.rows() if row.key in wanted}
+        rows = [row for cell in cells if (row := own.get(cell.key) or lent.get(packed_key(cell.key))) is not None]
         if not any(row.status == "ok" for row in rows):
             raise UserError(f"{experiment.name}: there is no sound row of its cells in {folder}")
         evidence = Evidence(rows, results.objects, settings.sources)
@@ -97,12 +132,11 @@ def reproduce(
     problems = [f"{what} ({count} rows)" for what, count in evidence.problems().most_common(_MOST_PROBLEMS)]
     page = Page(
         command(experiment, wish),
-        scope.labels,
-        scope.seeds,
+        evidence.seeds(),
         wish.quick,
         evidence.machine(),
         problems,
-        (len(wanted) - len(rows), len(wanted)),
+        (sum(cell.key not in own for cell in own_cells), len(cells)),
     )
     return Reproduction(result, write(experiment, result, page, output), failures(rows))
 
@@ -113,6 +147,9 @@ def command(experiment: Experiment, wish: Wish) -> str:
     words += ["--quick"] * wish.quick
     words += ["--dataset", ",".join(wish.datasets)] if wish.datasets else []
     words += ["--seeds", wish.seeds] if wish.seeds else []
+    words += ["--with-shipped"] * wish.with_shipped
+    words += [word for place in wish.rows for word in ("--rows", str(place))]
+    words += ["--no-run"] * (not wish.run)
     return shlex.join(words)
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ppgsl_bench.graph import Features, Graph
+from ppgsl_bench.hops import hops_between
 from ppgsl_bench.leaderboard.figures import COLOURS
 from ppgsl_bench.metrics import MeanInterval
 from ppgsl_bench.pairs import Pairs, num_pairs, ranks_of, sample_pairs_outside
@@ -21,7 +22,6 @@ from ppgsl_bench.plan import Choice
 from ppgsl_bench.reproduce.drawing import legend_below, panels
 from ppgsl_bench.reproduce.evidence import Evidence
 from ppgsl_bench.reproduce.experiment import Experiment, Result, Scope, Table, defenses_named
-from ppgsl_bench.reproduce.hops import hops_between
 from ppgsl_bench.reproduce.verdicts import (
     APART_RULE,
     Verdict,
@@ -267,5 +267,6 @@ EXPERIMENT = Experiment(
     source="Table 1",
     plan=plan,
     conclude=conclude,
+    arrays=frozenset({"split", "embed"}),
     datasets=("cora", "lastfm-asia"),
 )

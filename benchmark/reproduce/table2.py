@@ -159,6 +159,7 @@ EXPERIMENT = Experiment(
     source="Table 2",
     plan=plan,
     conclude=conclude,
+    arrays=frozenset({"split"}),
     datasets=tuple(PAPER),
     quick_datasets=("karate", "synthetic"),
     seeds=1,

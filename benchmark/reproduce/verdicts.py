@@ -55,6 +55,21 @@ def close_to_rule(tolerance: float) -> str:
     )
 
 
+def surely_close_to(found: MeanInterval, published: float, tolerance: float) -> Outcome:
+    """`close_to`, but a mean whose interval leaves the tolerance, or has none, is within it by luck: partly."""
+    outcome = close_to(found, published, tolerance)
+    sure = published - tolerance <= found.low and found.high <= published + tolerance
+    return "partly" if outcome == "confirmed" and not sure else outcome
+
+
+def surely_close_to_rule(tolerance: float) -> str:
+    """`surely_close_to` in words."""
+    return (
+        f"confirmed: the whole 95 % interval within {tolerance:.3g} of the paper's figure; partly: the mean within "
+        f"{2 * tolerance:.3g}, or the figure lies in the interval"
+    )
+
+
 def below(found: MeanInterval, bound: float) -> Outcome:
     """Confirmed if the whole interval is below the bound; partly if the mean is, or if the interval reaches below."""
     if math.isnan(found.low):
@@ -114,6 +129,17 @@ def together(outcomes: Iterable[Outcome]) -> Outcome:
     if not known:
         return "not measured"
     return known[0] if len(set(known)) == 1 else "partly"
+
+
+def every(outcomes: Iterable[Outcome]) -> Outcome:
+    """A statement that holds only if all its parts do: as confirmed as the least of them, refuted if one is."""
+    known = set(outcomes)
+    if not known or "not measured" in known:
+        return "not measured"
+    return max(known, key=OUTCOMES.index)
+
+
+EVERY_RULE = "confirmed if all parts are, not confirmed if one is not"
 
 
 def most(outcomes: Iterable[Outcome]) -> Outcome:

@@ -1,124 +1,26 @@
 """Every experiment, from its plan to its pages, on rows made up for exactly the cells that it plans."""
 
 import json
-from functools import cache
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_up_rows import SOURCES, World
 
-from ppgsl_bench.datasets import Sources
-from ppgsl_bench.datasets import registry as datasets
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.execute import Settings
 from ppgsl_bench.reproduce import NAMES
+from ppgsl_bench.reproduce.attacks import alike
+from ppgsl_bench.reproduce.curves import Curve
+from ppgsl_bench.reproduce.drawing import draw_tradeoffs
 from ppgsl_bench.reproduce.evidence import Evidence
 from ppgsl_bench.reproduce.pages import Page, write
 from ppgsl_bench.reproduce.running import Wish, cells_of, command, experiment_named, scope_of
+from ppgsl_bench.reproduce.tradeoff import at_setting
 from ppgsl_bench.reproduce.verdicts import OUTCOMES
-from ppgsl_bench.rows import Row
-from ppgsl_bench.split import make_split
 from ppgsl_bench.store import Objects
 
-SOURCES = Sources(offline=True)
-UTILITY_METRICS = {"link-prediction": "auc", "node-classification": "micro_f1"}
 LARGEST_PICTURE = 60_000
-
-
-@cache
-def _split(name, params, seed):
-    return make_split(datasets.get(name).create(**json.loads(params)).load(SOURCES), seed)
-
-
-def _power(defense, given):
-    """How strongly a setting acts, from 0 to 1."""
-    if defense == "ppgsl":
-        return 1 / (1 + 20 * given["alpha"]) * min(1.0, 0.6 + 0.4 * given["k"])
-    return 0.5 if defense != "none" else 0.0
-
-
-class World:
-    """Rows as they would be if the paper were right, or if it were wrong."""
-
-    def __init__(self, objects, paper_is_right):
-        self.objects = objects
-        self.right = paper_is_right
-
-    def row(self, cell):
-        parts = {}
-        for role in ("dataset", "defense", "evaluator"):
-            ref = getattr(cell, role)
-            if ref is not None:
-                parts |= {role: ref.name, f"{role}_params": ref.params, f"{role}_label": ref.label}
-        facts = getattr(self, f"_{cell.kind}")(cell)
-        return Row(key=cell.key, kind=cell.kind, seed=cell.seed, **{"wall_seconds": 1.0, **parts, **facts})
-
-    def _split(self, cell):
-        split = _split(cell.dataset.name, cell.dataset.params, cell.seed)
-        hidden = len(split.sensitive)
-        links = split.visible.num_edges + hidden + len(split.test_links)
-        artifacts = {**self.objects.put_graph(split.visible), "split": self.objects.put(split.arrays())}
-        metrics = {"nodes": float(split.visible.num_nodes), "links": float(links), "features": 200.0}
-        return {"metrics": metrics, "artifacts": artifacts}
-
-    def _publish(self, cell):
-        given, nodes = cell.defense.given, _split(cell.dataset.name, cell.dataset.params, 0).visible.num_nodes
-        changed = 40 * _power(cell.defense.name, given) * (1 if self.right else 0.01)
-        facts = {
-            "metrics": {"links_kept": 100 - changed, "links_removed": changed, "links_added": changed},
-            "peak_host_bytes": int(1e4 * (nodes if self.right else nodes**2) * (50 if self._is_full(given) else 1)),
-        }
-        if cell.defense.name == "ppgsl":
-            facts |= self._training(given, nodes)
-        return facts
-
-    def _is_full(self, given):
-        return given.get("structure") == "full" and self.right
-
-    def _training(self, given, nodes):
-        steps, mu = given["learner_steps"], given["mu"]
-        retrained = np.arange(steps) % mu == 0
-        unit = 1e-5 * (nodes if self.right else nodes**1.8)
-        seconds = np.cumsum(unit + retrained * given["surrogate_updates"] * unit * (2 if self.right else 0))
-        # If the paper is right, losses fall, faster with a smaller mu, and jump when the surrogate is renewed.
-        fall = np.exp(-np.arange(steps) / (0.05 * steps * (1 + mu / 10)))
-        if not self.right or given["protocol"] == "adv":
-            fall = fall[::-1] if not self.right else np.ones(steps)
-        jump = np.where(retrained & (np.arange(steps) > 0), 0.2 if self.right else -0.02, 0.0)
-        trace = {
-            "seconds": seconds,
-            "privacy_loss": 1 + fall + jump,
-            "utility_loss": np.zeros(steps),
-            "surrogate_loss": np.ones(steps),
-            "surrogate_updates": np.arange(1, steps + 1) * (8 if given["protocol"] == "adv" else 2),
-        }
-        return {"artifacts": {"trace": self.objects.put(trace)}, "wall_seconds": float(seconds[-1])}
-
-    def _embed(self, cell):
-        split = _split(cell.dataset.name, cell.dataset.params, cell.seed)
-        rng = np.random.default_rng(0)
-        vectors = rng.standard_normal((split.visible.num_nodes, 8))
-        if self.right:
-            vectors = vectors + split.visible.adjacency @ vectors
-        return {"artifacts": {"embedding": self.objects.put({"embedding": vectors.astype(np.float32)})}}
-
-    def _attack(self, cell):
-        power = _power(cell.defense.name, cell.defense.given) * (1 if self.right else -0.1)
-        if cell.defense.given.get("protocol") == "adv":
-            power *= 0.7 if self.right else 1.5
-        if self.right and "learner_steps" in cell.defense.given:
-            power *= min(1.0, 0.5 + cell.defense.given["learner_steps"] / 120)
-        noise = 1e-4 * np.sin(cell.seed + len(cell.defense.label))
-        return {"metrics": {"auc": 0.9 - 0.4 * power + noise}}
-
-    def _utility(self, cell):
-        power = _power(cell.defense.name, cell.defense.given)
-        steps = cell.defense.given.get("learner_steps", 0)
-        drift = (0.001 if self.right else -0.001) * steps
-        if cell.defense.given.get("protocol") == "adv":
-            drift -= 0.05 if self.right else -0.05
-        loss = 0.1 if self.right and cell.defense.name == "ppgsl" else 0.4
-        noise = 1e-4 * np.cos(cell.seed + len(cell.defense.label))
-        return {"metrics": {UTILITY_METRICS[cell.evaluator.name]: 0.8 * (1 - loss * power) + drift + noise}}
 
 
 def concluded(name, objects, paper_is_right, seeds="3"):
@@ -137,13 +39,11 @@ def objects(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_goes_from_plan_to_pages(name, objects, tmp_path):
-    experiment, scope, evidence, result = concluded(name, objects, True)
+    experiment, _, evidence, result = concluded(name, objects, True)
     assert result.table.lines
     assert all(len(line) == len(result.table.columns) for line in result.table.lines)
     assert all(verdict.outcome in OUTCOMES for verdict in result.verdicts)
-    page = Page(
-        command(experiment, Wish(quick=True)), scope.labels, scope.seeds, True, evidence.machine(), ["a | b"], (3, 9)
-    )
+    page = Page(command(experiment, Wish(quick=True)), evidence.seeds(), True, evidence.machine(), ["a | b"], (3, 9))
     files = write(experiment, result, page, tmp_path / "out")
     assert all(path.stat().st_size > 0 for path in files)
     assert (tmp_path / "out" / f"{name}.png").stat().st_size < LARGEST_PICTURE
@@ -151,7 +51,10 @@ def test_an_experiment_goes_from_plan_to_pages(name, objects, tmp_path):
     assert all(verdict.statement in text for verdict in result.verdicts)
     assert "small version" in text
     assert "3 of 9 cells" in text
-    assert f"({name}.md)" in (tmp_path / "out" / "index.md").read_text("utf-8")
+    index = (tmp_path / "out" / "index.md").read_text("utf-8")
+    assert f"({name}.md)" in index
+    assert all(f"`ppgsl-bench reproduce {other}`" in index for other in NAMES if other != name)
+    assert f"`ppgsl-bench reproduce {name}`" not in index
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in {"table1", "table2"}])
@@ -176,6 +79,104 @@ def test_failed_cells_make_no_verdict(name, objects):
     result = experiment.conclude(Evidence(rows, objects, SOURCES), scope)
     if name not in {"table1", "table2"}:
         assert not [v for v in result.verdicts if v.outcome == "confirmed"], result.verdicts
+
+
+def test_the_opposite_of_a_statement_is_not_confirmed(objects):
+    """The learner's loss falls under SITP, as the paper says, but more under ADV, contrary to it."""
+    experiment, scope, evidence, _ = concluded("protocols", objects, True)
+    steep, flat = (1 + np.linspace(start, 0, 60) for start in (1.0, 0.2))
+
+    def with_falling_loss(row):
+        if "trace" not in row.artifacts:
+            return row
+        loss = steep if json.loads(row.defense_params)["protocol"] == "adv" else flat
+        trace = {**objects.get(row.artifacts["trace"]), "privacy_loss": loss}
+        return replace(row, artifacts={"trace": objects.put(trace)})
+
+    result = experiment.conclude(Evidence([*map(with_falling_loss, evidence.rows)], objects, SOURCES), scope)
+    assert next(v.outcome for v in result.verdicts if "loss falls more" in v.statement) == "not confirmed"
+
+
+def test_no_time_is_judged_where_scaling_fails_its_check(objects):
+    """A whole training takes twice what a short one makes it: somebody disturbed one of them."""
+    experiment, scope, evidence, before = concluded("scalability", objects, True)
+
+    def with_slow_training(row):
+        if "trace" not in row.artifacts or json.loads(row.defense_params)["learner_steps"] != 500:
+            return row
+        trace = {**objects.get(row.artifacts["trace"])}
+        trace["seconds"] = 2 * trace["seconds"]
+        return replace(row, artifacts={"trace": objects.put(trace)}, wall_seconds=2 * row.wall_seconds)
+
+    after = experiment.conclude(Evidence([*map(with_slow_training, evidence.rows)], objects, SOURCES), scope)
+    about_time = ("time", "in minutes", "faster than ppne")
+    for old, new in zip(before.verdicts, after.verdicts, strict=True):
+        assert new.statement == old.statement
+        if any(words in new.statement for words in about_time):
+            assert new.outcome == "not measured"
+            assert "not trusted" in new.measured
+        else:
+            assert new == old
+    assert "confirmed" in {v.outcome for v in before.verdicts if "time" in v.statement}
+
+
+def test_a_curve_that_lacks_a_setting_is_not_compared(objects):
+    """Fewer points dominate less, so that a gap would look like a difference."""
+    experiment, scope, evidence, whole = concluded("sensitivity", objects, True)
+    lacking = next(row.defense_label for row in evidence.rows if '"mu":10' in row.defense_params.replace(" ", ""))
+    rows = [row for row in evidence.rows if row.defense_label != lacking]
+    result = experiment.conclude(Evidence(rows, objects, SOURCES), scope)
+    for before, after in zip(whole.verdicts, result.verdicts, strict=True):
+        assert before.outcome != "not measured"
+        assert (after.outcome == "not measured") == ("μ = 10" in after.statement)
+
+
+def test_a_setting_is_told_with_the_next_one_below():
+    curve = Curve("one", ("a", "b", "none"), np.array([[0.5], [0.6], [0.9]]), np.array([[0.70], [0.80], [0.90]]))
+    assert at_setting(curve, 1).split("; ") == [
+        "at `b`, utility 0.800 (single value)",
+        "the next, `a`, has 0.500 (single value) at 0.700",
+    ]
+    assert at_setting(curve, 0) == "at `a`, utility 0.700 (single value)"
+
+
+def test_a_curve_looks_the_same_in_every_panel():
+    """The second graph lacks the first curve; the legend explains all."""
+
+    def curve(label):
+        return Curve(label, ("a", "none"), np.array([[0.6], [0.9]]), np.array([[0.7], [0.8]]))
+
+    task = "link-prediction"
+    figure = draw_tradeoffs({("one", task): [curve("first"), curve("second")], ("two", task): [curve("second")]}, "AUC")
+    upper, lower = figure.axes
+    colours = [
+        {label: handle[0].get_color() for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        for axes in (upper, lower)
+    ]
+    assert colours[1]["second"] == colours[0]["second"] != colours[0]["first"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["first", "second"]
+
+
+def test_attacks_that_cannot_be_told_apart_count_once():
+    settings, utility = ("a", "none"), np.full((2, 1), 0.8)
+    curves = [
+        Curve(name, settings, np.array([[auc], [auc + 0.1]]), utility)
+        for name, auc in (("cn", 0.549), ("aa", 0.548), ("seal", 0.65), ("ra", 0.549))
+    ]
+    assert alike(curves) == [["cn", "aa", "ra"], ["seal"]]
+
+
+def test_what_holds_on_some_of_the_graphs_is_not_confirmed_on_all(objects):
+    experiment = experiment_named("tradeoff")
+    scope = scope_of(experiment, Wish(["karate", "synthetic[n=100]"], "3", quick=True))
+    rows = [World(objects, True).row(cell) for cell in cells_of(experiment, scope, Settings(sources=SOURCES))]
+
+    def outcome(found):
+        verdicts = experiment.conclude(Evidence(found, objects, SOURCES), scope).verdicts
+        return next(v.outcome for v in verdicts if v.statement.startswith("link-prediction: ppgsl (k=1)"))
+
+    assert outcome(rows) == "confirmed"
+    assert outcome([row for row in rows if row.dataset == "karate"]) == "partly"
 
 
 def test_one_seed_confirms_no_direction(objects):
@@ -211,3 +212,4 @@ def test_the_command_on_the_page_makes_the_page():
     wish = Wish(datasets=["er[n=100]", "er[n=200]"], seeds="2", quick=True)
     made = command(experiment_named("scalability"), wish)
     assert made == "ppgsl-bench reproduce scalability --quick --dataset 'er[n=100],er[n=200]' --seeds 2"
+    assert command(experiment_named("alpha"), Wish(with_shipped=True, run=False)).endswith("--with-shipped --no-run")

@@ -7,22 +7,39 @@ from ppgsl_bench.datasets import Sources
 from ppgsl_bench.datasets import registry as datasets
 from ppgsl_bench.defenses.ppgsl import PPGSL
 from ppgsl_bench.reproduce.losses import fall, settled_after
-from ppgsl_bench.reproduce.scalability import SHORT_MU, SHORT_STEPS, SHORT_UPDATES, costs_of, exponent
+from ppgsl_bench.reproduce.scalability import SHORT, SHORTEST, clock, exponent
+from ppgsl_bench.rows import Row
 from ppgsl_bench.seeds import generator
 from ppgsl_bench.split import make_split
 
 positive = st.floats(1e-4, 1e2)
 
 
-@given(once=positive, step=positive, update=positive, after=positive)
-def test_a_short_trace_gives_back_the_costs_it_was_made_of(once, step, update, after):
-    retrained = np.arange(SHORT_STEPS) % SHORT_MU == 0
-    seconds = once + np.cumsum(step + retrained * SHORT_UPDATES * update)
-    found = costs_of({"seconds": seconds}, float(seconds[-1]) + after)
+@given(short=st.sampled_from([SHORT, SHORTEST]), once=positive, step=positive, update=positive, after=positive)
+def test_a_short_trace_gives_back_the_costs_it_was_made_of(short, once, step, update, after):
+    retrained = np.arange(short.steps) % short.mu == 0
+    seconds = once + np.cumsum(step + retrained * short.updates * update)
+    found = short.costs(seconds, float(seconds[-1]) + after)
     assert (found.step, found.update) == (pytest.approx(step, rel=1e-3), pytest.approx(update, rel=1e-3, abs=1e-6))
     assert found.once == pytest.approx(once + after, rel=1e-3, abs=1e-6)
     assert found.training(50) == pytest.approx(once + after + 500 * step + 1000 * update, rel=1e-3)
     assert found.training(1) == pytest.approx(once + after + 500 * step + 50_000 * update, rel=1e-3)
+
+
+def test_time_is_the_processors_on_one_thread_of_it():
+    """Others took half of the time; the graph is drawn for a second after the last step."""
+    trace = {"seconds": np.array([2.0, 4.0]), "processor_seconds": np.array([1.0, 2.0])}
+
+    def row(**provenance):
+        return Row("key", "publish", "er", "{}", "er", 0, wall_seconds=5.0, provenance=provenance)
+
+    for provenance, ticks, end in (
+        ({"device": "cpu", "threads": 1}, [1.0, 2.0], 3.0),
+        ({"device": "cpu", "threads": 2}, [2.0, 4.0], 5.0),
+        ({"device": "cuda", "threads": 1}, [2.0, 4.0], 5.0),
+    ):
+        seconds, total = clock(trace, row(**provenance))
+        assert (seconds.tolist(), total) == (ticks, end)
 
 
 @given(st.floats(0.5, 2.5), st.floats(1e-6, 1e3))

@@ -13,9 +13,11 @@ from ppgsl_bench.reproduce.verdicts import (
     at_most,
     below,
     close_to,
+    every,
     most,
     over_seeds,
     shown,
+    surely_close_to,
     together,
     within,
 )
@@ -100,6 +102,27 @@ def test_statements_of_several_parts():
     assert together([NO, NO]) == NO
     assert together([UNKNOWN, NO]) == NO
     assert together([]) == together([UNKNOWN]) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (interval(0.48, 0.54), YES),
+        (interval(0.50, 0.58), HALF),
+        (single(0.549), HALF),
+        (single(0.59), HALF),
+        (single(0.61), NO),
+    ],
+)
+def test_close_to_a_published_figure_beyond_luck(found, outcome):
+    assert surely_close_to(found, 0.5, 0.05) == outcome
+
+
+def test_statements_that_need_all_their_parts():
+    assert every([YES, YES]) == YES
+    assert every([YES, HALF]) == HALF
+    assert every([YES, NO]) == every([HALF, NO]) == NO
+    assert every([]) == every([YES, UNKNOWN]) == UNKNOWN
 
 
 def test_statements_about_most_cases():
