@@ -1,13 +1,14 @@
 """`ppgsl-bench perf …`. Everything heavy is imported when a command runs, so that help and listings answer at once."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ppgsl_bench.run_options import PluginOption, cells_at_once, load_plugins
 
 if TYPE_CHECKING:
     from ppgsl_bench.perf.baseline import Baseline, Quality
@@ -18,9 +19,6 @@ EXIT_REGRESSION = 1
 MANIFEST = "manifest.txt"
 GOLDEN = "golden.json"
 
-PluginOption = Annotated[
-    list[Path] | None, typer.Option("--plugin", help="Python file that registers plugins; may be repeated.")
-]
 JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for quality; by default one a core.")]
 OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", help="Only benchmarks whose name begins so; may be repeated.")
@@ -39,7 +37,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def measure(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the measurements (JSON).")],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, no growth, no quality.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="No growth, no quality.")] = False,
     jobs: JobsOption = None,
     only: OnlyOption = None,
     plugin: PluginOption = None,
@@ -83,7 +81,7 @@ def golden(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the golden values (JSON).")],
     streams: Annotated[
         int, typer.Option("--streams", min=2, help="Random streams a value; more make intervals narrower.")
-    ] = 4,
+    ] = 12,
     jobs: JobsOption = None,
     plugin: PluginOption = None,
 ) -> None:
@@ -150,10 +148,8 @@ def list_(only: OnlyOption = None, plugin: PluginOption = None) -> None:
 def _chosen(only: list[str] | None, plugin: list[Path] | None) -> "list[Benchmark]":
     from ppgsl_bench.errors import UserError
     from ppgsl_bench.perf.benchmarks import benchmarks
-    from ppgsl_bench.registry import load_plugin_file
 
-    for path in plugin or ():
-        load_plugin_file(path)
+    load_plugins(plugin)
     chosen = [b for b in benchmarks() if only is None or b.name.startswith(tuple(only))]
     if not chosen:
         raise UserError(f"--only {', '.join(only or ())}: no benchmark's name begins so; see `ppgsl-bench perf list`")
@@ -162,13 +158,9 @@ def _chosen(only: list[str] | None, plugin: list[Path] | None) -> "list[Benchmar
 
 def _quality(streams: int, jobs: int | None, plugin: list[Path] | None) -> "Quality":
     from ppgsl_bench.perf.quality import quality
-    from ppgsl_bench.registry import load_plugin_file
 
     typer.echo("quality: every attack against every defense", err=True)
-    files = [path.resolve() for path in plugin or ()]
-    for path in files:
-        load_plugin_file(path)
-    return quality(streams, jobs or os.cpu_count() or 1, files)
+    return quality(streams, cells_at_once(jobs), list(load_plugins(plugin)))
 
 
 def _file(**found: Any) -> "Baseline":

@@ -14,9 +14,9 @@ from ppgsl_bench.perf.benchmarks import Benchmark, fixed_split
 from ppgsl_bench.perf.clock import Stopwatch, interleaved_ratios
 from ppgsl_bench.perf.counters import counted
 
-# The fewest rounds with which a Mann–Whitney test against as many can be sure enough (see verdict.py) is five.
-ROUNDS, SLOW_ROUNDS = 9, 5
-QUICK_ROUNDS = 5
+# With five rounds a Mann–Whitney test is sure enough (see verdict.py) only if all of head's are above all of base's,
+# which one disturbed round prevents: with ten times as many processes as cores, 8 of 39 slowdowns went unnoticed.
+ROUNDS, SLOW_ROUNDS = 11, 9
 # Erdős–Rényi graphs by which growth is measured.
 GROWTH_NODES = (1000, 2000, 4000, 8000)
 GROWTH_REPEATS = 3
@@ -30,8 +30,7 @@ def measure(benchmark: Benchmark, *, quick: bool = False) -> Measurement:
         own, count = counted(work)
         gc.collect()
         stopwatch = Stopwatch(processor_only=benchmark.processor_only)
-        rounds = QUICK_ROUNDS if quick else ROUNDS
-        ratios, seconds = interleaved_ratios(work, stopwatch, rounds, min(rounds, SLOW_ROUNDS))
+        ratios, seconds = interleaved_ratios(work, stopwatch, ROUNDS, SLOW_ROUNDS)
     counters = {**count.named(), **(own or {})}
     exponents: dict[str, float] = {}
     if benchmark.grows and not quick:
