@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ppgsl_bench.collector import collector_paused
 from ppgsl_bench.errors import UnknownNameError
 from ppgsl_bench.leaderboard.front import CHANCE
 from ppgsl_bench.metrics import strength
@@ -141,6 +142,7 @@ class _Cells:
 class Measurements:
     """Everything that a set of rows says about defenses, whatever the order of the rows."""
 
+    @collector_paused()
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = _without_duplicates(rows)
         ranked = [row for row in self.rows if row.dataset != SCALING_DATASET]

@@ -6,7 +6,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from ppgsl_bench.leaderboard import figures
-from ppgsl_bench.leaderboard.measurements import UTILITIES, Measurements, floor_curve
+from ppgsl_bench.leaderboard.measurements import FEATURES_ATTACK, UTILITIES, Measurements, floor_curve
 from ppgsl_bench.leaderboard.ranking import rank
 from ppgsl_bench.leaderboard.sources import shipped_rows
 from ppgsl_bench.leaderboard.tables import ranking_text
@@ -29,7 +29,8 @@ ppgsl-bench leaderboard --html board.html
 ## What has been measured
 
 The whole matrix takes days on a small machine and is filled by resuming. A dataset's seed is shown once every setting
-of every defense is done there; attacks and tasks that are not complete on it are left out rather than charged.
+of every defense is done there; attacks and tasks that are not complete on it are left out rather than charged. Times
+are of the wall clock, with other work on the same machine; [costs](costs.md) has those of one cell at a time.
 
 {coverage}
 
@@ -88,7 +89,11 @@ def main() -> None:
 def _features(measurements: Measurements, dataset: str) -> str:
     (grid,) = measurements.grids_of([dataset], HEADLINE, TASKS[0])
     floor = floor_curve(grid, HEADLINE, TASKS[0])
-    return f"On `{dataset}` the cosine of raw features reaches an AUC of {floor.strength.mean():.3f}." if floor else ""
+    if floor is None:
+        return ""
+    if FEATURES_ATTACK not in grid.attacks:
+        return f"`{dataset}`, as measured here, has no features."
+    return f"On `{dataset}` the cosine of raw features reaches an AUC of {floor.strength.mean():.3f}."
 
 
 if __name__ == "__main__":

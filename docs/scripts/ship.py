@@ -7,7 +7,8 @@ A run need not be whole: other datasets, seeds or attacks may come from other ma
 
 Rows count if the suite `paper` of this version plans them. A dataset's seed ships once every setting of every sweep was
 published there (or failed to be), and an attack or utility task with it once it has a row for each of them: what is
-still to be run is nobody's failure, and must not be charged as one.
+still to be run is nobody's failure, and must not be charged as one. What is not complete waits in docs/data/ for the
+rest. Of the suite `scale`, whose graphs nobody is ranked on, every publication ships.
 """
 
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from ppgsl_bench.datasets import Sources
 from ppgsl_bench.leaderboard.measurements import Measurements
-from ppgsl_bench.leaderboard.packed import SUFFIX, pack, packed_key
+from ppgsl_bench.leaderboard.packed import PACKED_KINDS, SUFFIX, pack, packed_key
 from ppgsl_bench.leaderboard.ranking import rank
 from ppgsl_bench.leaderboard.sources import board_rows
 from ppgsl_bench.leaderboard.tables import ranking_text
@@ -31,27 +32,25 @@ ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("PPGSL_BENCH_DATA") or ROOT.parent / "shared" / "datasets")
 README = ROOT / "README.md"
 SHIPPED = ROOT / "leaderboard" / "results"
+WAITING = ROOT / "docs" / "data" / "incomplete.jsonl.gz"
 BEGIN, END = "<!-- ppgsl-bench leaderboard --format markdown -->", "<!-- end -->"
 
 
 def main() -> None:
     """Pack one file a dataset, then quote the ranking."""
-    suite = load_suite("paper")
-    choice = choose(
-        datasets=suite.datasets,
-        defenses=suite.defenses,
-        attacks=suite.attacks,
-        utilities=suite.utilities,
-        seeds=range(suite.seeds),
-    )
-    known = [*sorted(SHIPPED.glob(f"*{SUFFIX}")), *map(Path, sys.argv[1:])]
-    rows = complete(board_rows(known), plan(choice, Sources(data_dirs=(DATA,), offline=True)))
+    packed = [*sorted(SHIPPED.glob(f"*{SUFFIX}")), *WAITING.parent.glob(WAITING.name)]
+    known = board_rows([*packed, *map(Path, sys.argv[1:])])
+    cells = _cells("paper")
+    rows = complete(known, cells)
+    counted = {row.key for row in rows}
+    pack((row for row in _latest(known, cells) if row.key not in counted), WAITING)
+    rows += [row for row in _latest(known, _cells("scale")) if row.kind in {"split", "publish"}]
     SHIPPED.mkdir(exist_ok=True)
     by_dataset: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        by_dataset[row.dataset_label].append(row)
+        by_dataset[row.dataset].append(row)
     for dataset, group in by_dataset.items():
-        pack(group, SHIPPED / f"{dataset}.jsonl.gz")
+        pack(group, SHIPPED / f"{dataset}{SUFFIX}")
     text = ranking_text(rank(Measurements(rows)), "markdown")
     quoted = f"{BEGIN}\n\n{text}\n\n{END}"
     before = README.read_text(encoding="utf-8")
@@ -61,13 +60,30 @@ def main() -> None:
         sys.stdout.write(f"{dataset}, seed {seed}: {len(group)} rows, {len(evaluators)} attacks and utility tasks\n")
 
 
+def _cells(name: str) -> list[Cell]:
+    """What a suite plans."""
+    suite = load_suite(name)
+    choice = choose(
+        datasets=suite.datasets,
+        defenses=suite.defenses,
+        attacks=suite.attacks,
+        utilities=suite.utilities,
+        seeds=suite.seeds if isinstance(suite.seeds, list) else range(suite.seeds),
+    )
+    return plan(choice, Sources(data_dirs=(DATA,), offline=True))
+
+
+def _latest(rows: Iterable[Row], cells: Iterable[Cell]) -> list[Row]:
+    """The planned rows; of two for one cell, the later."""
+    planned = {packed_key(cell.key) for cell in cells if cell.kind in PACKED_KINDS}
+    return list({packed_key(row.key): row for row in rows if packed_key(row.key) in planned}.values())
+
+
 def complete(rows: Iterable[Row], cells: Collection[Cell]) -> list[Row]:
-    """The planned rows of complete seeds and evaluators; of two for one cell, the later."""
-    planned = {packed_key(cell.key) for cell in cells}
-    latest = {packed_key(row.key): row for row in rows if packed_key(row.key) in planned}
+    """The planned rows of complete seeds and evaluators."""
     settings = {cell.defense.label for cell in cells if cell.defense}
     kept: list[Row] = []
-    for group in _by_split(latest.values()).values():
+    for group in _by_split(_latest(rows, cells)).values():
         met: defaultdict[str, set[str]] = defaultdict(set)
         for row in group:
             met[row.evaluator_label].add(row.defense_label)

@@ -38,6 +38,19 @@ def test_shipped_rows_are_of_this_protocol_and_of_one_split_a_seed(rows):
             assert row.digests["split"] == known[row.dataset_label].splits[row.seed]
 
 
+def test_shipped_evaluations_are_of_the_shipped_publications(rows):
+    """Rows of several runs are packed together: all must speak of the same published graph."""
+    published = {
+        (row.dataset_label, row.seed, row.defense_label): row.digests["published"]
+        for row in rows
+        if row.kind == "publish" and row.status == "ok"
+    }
+    evaluated = [row for row in rows if row.kind in {"attack", "utility"} and row.status == "ok"]
+    assert evaluated
+    for row in evaluated:
+        assert row.digests["published"] == published[row.dataset_label, row.seed, row.defense_label]
+
+
 def test_the_page_of_the_shipped_rows_is_small_enough(rows, tmp_path):
     if rows:
         assert write_page(Measurements(rows), tmp_path / "board.html") < MAX_BYTES
