@@ -189,7 +189,7 @@ class Expectation:
         cells: the values that it is the mean of.
         middle: mean of the golden values.
         sd: standard deviation of the mean over `cells` for one random stream.
-        freedom: degrees of freedom of that.
+        freedom: degrees of freedom of that; few where a cell's own spread is used, and its interval is wider for it.
         streams: golden values a cell.
     """
 
@@ -225,7 +225,8 @@ def expectations(golden: Quality) -> Iterator[Expectation]:
         means = {name: float(np.mean(golden[name])) for name in names}
         for name, own in variances.items():
             sd = math.sqrt(max(own, pooled)) if len(set(golden[name])) > 1 else 0.0
-            yield Expectation(name, (name,), means[name], sd, freedom, streams)
+            known_by = streams - 1 if own > pooled else freedom
+            yield Expectation(name, (name,), means[name], sd, known_by, streams)
         overall = float(np.mean(list(means.values())))
         yield Expectation(
             f"{ALL}{SEPARATOR}{what}", tuple(names), overall, math.sqrt(pooled / len(names)), freedom, streams

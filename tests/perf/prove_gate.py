@@ -26,7 +26,8 @@ from ppgsl_bench.perf import quality
 from ppgsl_bench.perf.baseline import SEPARATOR, Baseline, Measurement
 from ppgsl_bench.perf.benchmarks import Benchmark, benchmarks
 from ppgsl_bench.perf.clock import REFERENCE_VERSION
-from ppgsl_bench.perf.measuring import measure, on_one_thread
+from ppgsl_bench.perf.commands import MEASURED_STREAMS
+from ppgsl_bench.perf.measuring import measure_all, on_one_thread
 from ppgsl_bench.perf.verdict import FAILING, compare
 from ppgsl_bench.provenance import provenance
 
@@ -61,7 +62,7 @@ def prove(chosen: list[Benchmark], runs: int, path: Path) -> None:
         path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(json.dumps(parts), flush=True)
 
-    base = file_of({b.name: measure(b, quick=True) for b in chosen})
+    base = file_of(measure_all(chosen, quick=True))
     golden = Baseline.read(GOLDEN).quality
     injected = {}
     injected["1.5 times the time"] = missed_in(base, chosen, "time", slowed)
@@ -77,10 +78,10 @@ def prove(chosen: list[Benchmark], runs: int, path: Path) -> None:
     measured: list[dict[str, object]] = []
     for run in range(runs):
         start = time.process_time()
-        head = file_of({b.name: measure(b, quick=True) for b in chosen})
+        head = file_of(measure_all(chosen, quick=True))
         alarms = alarming(base, head)
         if attacks:
-            alarms += weak_spots(qualities(FIRST_STREAM + 1 + run)[0], golden)
+            alarms += weak_spots(qualities(run + 1)[0], golden)
         spent = round(time.process_time() - start, 1)
         measured.append({"alarms": alarms, "processor_seconds": spent, "load": round(os.getloadavg()[0], 1)})
         note(runs=measured)
@@ -89,14 +90,14 @@ def prove(chosen: list[Benchmark], runs: int, path: Path) -> None:
 def missed_in(base: Baseline, chosen: list[Benchmark], quantity: str, worsened) -> dict[str, object]:
     missed = []
     for benchmark in chosen:
-        head = file_of({**base.measurements, benchmark.name: measure(worsened(benchmark), quick=True)})
+        head = file_of({**base.measurements, **measure_all([worsened(benchmark)], quick=True)})
         if f"{benchmark.name} {quantity}" not in alarming(base, head):
             missed.append(benchmark.name)
     return {"tried": len(chosen), "missed": missed}
 
 
 def missed_weaknesses(attacks: list[str], golden: quality.Quality) -> dict[str, object]:
-    sound, weakened = qualities(FIRST_STREAM)
+    sound, weakened = qualities(0)
     missed = []
     for name in attacks:
         cells = {cell: values for cell, values in weakened.items() if cell.partition(SEPARATOR)[2] == name}
@@ -105,10 +106,19 @@ def missed_weaknesses(attacks: list[str], golden: quality.Quality) -> dict[str, 
     return {"tried": len(attacks), "missed": missed}
 
 
-def qualities(stream: int) -> tuple[quality.Quality, quality.Quality]:
+def qualities(run: int) -> tuple[quality.Quality, quality.Quality]:
     """What `perf measure` finds with other random numbers, and what it would find of attacks that are half blind."""
-    sound: dict[str, tuple[float, ...]] = {}
-    weakened: dict[str, tuple[float, ...]] = {}
+    first = FIRST_STREAM + MEASURED_STREAMS * run
+    pairs = [qualities_of_stream(stream) for stream in range(first, first + MEASURED_STREAMS)]
+    sound, weakened = (
+        {cell: tuple(part[cell] for part in parts) for cell in parts[0]} for parts in zip(*pairs, strict=True)
+    )
+    return sound, weakened
+
+
+def qualities_of_stream(stream: int) -> tuple[dict[str, float], dict[str, float]]:
+    sound: dict[str, float] = {}
+    weakened: dict[str, float] = {}
     for defense in defenses.registry.names():
         blind: list[float] = []
 
@@ -123,10 +133,10 @@ def qualities(stream: int) -> tuple[quality.Quality, quality.Quality]:
             values = quality.of_defense(defense, stream)
         finally:
             quality.attack_metrics = attack_metrics
-        sound |= {cell: (value,) for cell, value in values.items()}
+        sound |= values
         links = (quality.LINKS_KEPT, quality.LINKS_ADDED)
         attacked = [cell for cell in values if cell.partition(SEPARATOR)[2] not in links]
-        weakened |= {cell: (auc,) for cell, auc in zip(attacked, blind, strict=True)}
+        weakened |= dict(zip(attacked, blind, strict=True))
     return sound, weakened
 
 

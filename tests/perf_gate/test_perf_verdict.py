@@ -181,7 +181,7 @@ def test_equal_quality_with_other_random_numbers_raises_no_alarm():
 
 def test_a_weakened_attack_is_a_regression():
     rng = np.random.default_rng(4)
-    golden = aucs(rng, 4)
+    golden = aucs(rng, 12)
     one = replace(measured(rng, names=["x"]), quality=aucs(rng, 1, weakened=ATTACKS[2], by=0.25))
     found = {name for _, name, _ in failed(compare(one, one, golden=golden))}
     assert found == {f"{d}{SEPARATOR}{ATTACKS[2]}" for d in [*DEFENSES, "all"]}
@@ -199,6 +199,20 @@ def test_a_cell_that_never_varies_has_the_narrowest_interval():
     golden = aucs(np.random.default_rng(6), 4)
     widths = {e.name: e.half_width(1) for e in expectations(golden)}
     assert min(widths, key=widths.get) == f"{DEFENSES[0]}{SEPARATOR}{ATTACKS[0]}"
+
+
+def test_a_cell_with_a_spread_of_its_own_is_as_uncertain_as_its_few_values():
+    """Twelve values of a cell noisier than the others: a new one lies outside with the stated probability, not more."""
+    rng = np.random.default_rng(8)
+    golden = {f"d{i}{SEPARATOR}a": tuple(0.01 * rng.standard_normal(12)) for i in range(8)}
+    outside, trials = 0, 4000
+    for _ in range(trials):
+        noisy = 0.3 * rng.standard_normal(13)
+        found = {e.name: e for e in expectations({**golden, f"noisy{SEPARATOR}a": tuple(noisy[:12])})}
+        expected = found[f"noisy{SEPARATOR}a"]
+        outside += abs(noisy[12] - expected.middle) > expected.half_width(1)
+    # Poisson with mean 0.4: five or more have a chance of 1e-4. With the pooled freedom of 99 there were 17.
+    assert outside < 5
 
 
 def test_a_missing_value_of_quality_fails():
