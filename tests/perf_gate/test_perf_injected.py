@@ -83,7 +83,7 @@ def test_unchanged_code_raises_no_alarm(measured):
 
 def test_the_work_done_one_and_a_half_times_is_caught(measured):
     slower = Repeating(passes=3 * PASSES // 2)
-    assert failed(compare(measured(Repeating()), measured(slower))) == {("ratios", "time"), ("counters", "touched")}
+    assert failed(compare(measured(Repeating()), measured(slower))) >= {("ratios", "time"), ("counters", "touched")}
 
 
 def test_a_machine_that_is_slow_for_one_pass_neither_raises_nor_hides_an_alarm(measured):
