@@ -1,6 +1,7 @@
 """Graphs that methods tend to forget, and one too large to be stored as a matrix."""
 
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -150,12 +151,13 @@ def _peak_apart(call: Callable[[], object], seconds: float) -> tuple[int, bool]:
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_send_peak, args=(call, sending))
+    inherited, _ = _anonymous_bytes_and_seconds(os.getpid())
     process.start()
     sending.close()
     deadline, peak = time.monotonic() + _MOST_PATIENCE, 0
     while not receiving.poll(_POLL_SECONDS):
-        private, computed = _private_bytes_and_seconds(process.pid)
-        peak = max(peak, private)
+        held, computed = _anonymous_bytes_and_seconds(process.pid)
+        peak = max(peak, held - inherited)
         if peak > MOST_BYTES or computed > seconds or time.monotonic() > deadline:
             process.kill()
             process.join()
@@ -180,11 +182,16 @@ def _send_peak(call: Callable[[], object], sending: Connection) -> None:
         sending.send(cost.peak_host_bytes)
 
 
-def _private_bytes_and_seconds(pid: int | None) -> tuple[int, float]:
-    """Memory that a process does not share with the one that it was forked from, and its time of computing."""
+def _anonymous_bytes_and_seconds(pid: int | None) -> tuple[int, float]:
+    """Memory of a process that no file stands behind, and its time of computing.
+
+    What a process shares with nobody would not do: it grows, too, when the one that it was forked from writes to what
+    they have shared so far.
+    """
     try:
         process = psutil.Process(pid)
         times = process.cpu_times()
-        return int(process.memory_full_info().uss), times.user + times.system
+        memory = process.memory_info()
+        return memory.rss - getattr(memory, "shared", 0), times.user + times.system
     except psutil.Error:
         return 0, 0.0  # it has just ended

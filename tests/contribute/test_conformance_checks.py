@@ -2,8 +2,11 @@
 
 import json
 import os
+import threading
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from contribute.broken_plugins import (
     ATTACK,
@@ -19,7 +22,7 @@ from typer.testing import CliRunner
 
 from ppgsl_bench import attacks, defenses
 from ppgsl_bench.cli import app
-from ppgsl_bench.contribute import checking
+from ppgsl_bench.contribute import checking, graph_checks
 from ppgsl_bench.contribute.checking import check_apart, check_here, check_plugin
 from ppgsl_bench.contribute.subject import find_subjects
 from ppgsl_bench.contribute.verdicts import checks_for
@@ -83,6 +86,19 @@ def test_built_in_plugins_conform(name, monkeypatch, tmp_path):
     registry = defenses.registry if name in FAST_DEFENSES else attacks.registry
     report = check_plugin(registry.get(name))
     assert report.conforms, str(report)
+
+
+def test_memory_that_the_forking_process_writes_to_is_not_the_plugins(monkeypatch):
+    monkeypatch.setattr(graph_checks, "MOST_BYTES", 50_000_000)
+    ours = np.ones(200_000_000, dtype=np.uint8)
+    writing = threading.Timer(0.5, ours.fill, [2])
+    writing.start()
+    _, finished = graph_checks._peak_apart(lambda: time.sleep(2), 10)
+    writing.join()
+    assert finished
+    peak, finished = graph_checks._peak_apart(lambda: [np.ones(200_000_000, dtype=np.uint8), time.sleep(2)], 10)
+    assert not finished
+    assert peak > graph_checks.MOST_BYTES
 
 
 def test_a_plugin_that_hangs_or_crashes_is_a_verdict(subject_in, tmp_path, monkeypatch):
