@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ppgsl_bench.prefetching import prefetch
 from ppgsl_bench.split_mix import GOLDEN, unit
 
 # word2vec's defaults, which node2vec and DeepWalk kept.
@@ -232,8 +233,11 @@ def _trainer(width: int) -> Callable[..., None]:
         groups = (1 + negative + TARGETS - 1) // TARGETS
         nodes = np.empty(length, np.int32)
         contexts = np.empty(2 * window, np.int32)
-        chosen = np.empty(groups * TARGETS, np.int32)
-        weights = np.zeros(groups * TARGETS, np.float32)
+        # What was drawn for the centre at hand and for the one after it, by turns.
+        reaches = np.empty(2, np.int64)
+        taken = np.empty(2, np.int64)
+        chosen = np.empty((2, groups * TARGETS), np.int32)
+        weights = np.zeros((2, groups * TARGETS), np.float32)
         targets = np.zeros(groups * TARGETS * width, np.float32)
         padded = (groups * BLOCK + LANES - 1) // LANES * LANES
         logits, rates = np.zeros(padded, np.float32), np.zeros(padded, np.float32)
@@ -243,23 +247,36 @@ def _trainer(width: int) -> Callable[..., None]:
         for turn in range(epochs * num_walks):
             rate = np.float32(FIRST_RATE - (FIRST_RATE - LAST_RATE) * turn / (epochs * num_walks))
             size, state = _thinned(walks[turn % num_walks], kept_share, state, nodes)
-            for i in range(size):
+            if size == 1:
+                # A node on its own draws a reach, although there is nothing to reach.
                 state += GOLDEN
-                reach = 1 + int(unit(state) * window)
-                before, after = min(reach, i), min(reach, size - 1 - i)
-                if before + after == 0:
+                continue
+            # Vectors of large graphs are far away in memory: each is asked for one centre ahead of its use.
+            for i in range(-1, size):
+                ahead = (i + 1) % 2
+                if i + 1 < size:
+                    state += GOLDEN
+                    reaches[ahead] = 1 + int(unit(state) * window)
+                    taken[ahead], state = _draw_targets(
+                        nodes[i + 1], negative, cumulative, guesses, state, chosen[ahead], weights[ahead]
+                    )
+                    for place in range(taken[ahead]):
+                        prefetch(outputs, chosen[ahead, place])
+                    prefetch(inputs, nodes[min(i + 1 + window, size - 1)])
+                if i < 0:
                     continue
+                now = i % 2
+                before, after = min(reaches[now], i), min(reaches[now], size - 1 - i)
                 contexts[:before] = nodes[i - before : i]
                 contexts[before : before + after] = nodes[i + 1 : i + 1 + after]
-                taken, state = _draw_targets(nodes[i], negative, cumulative, guesses, state, chosen, weights)
-                for place in range(len(weights)):
+                for place in range(groups * TARGETS):
                     at = place // TARGETS * BLOCK + place % TARGETS
-                    rates[at] = rates[at + TARGETS] = rate * weights[place]
-                for place in range(taken):
-                    targets[place * width : (place + 1) * width] = outputs[chosen[place]]
+                    rates[at] = rates[at + TARGETS] = rate * weights[now, place]
+                for place in range(taken[now]):
+                    targets[place * width : (place + 1) * width] = outputs[chosen[now, place]]
                 update(inputs, contexts[: before + after], targets, rates, labels, logits, pair)
-                for place in range(taken):
-                    outputs[chosen[place]] = targets[place * width : (place + 1) * width]
+                for place in range(taken[now]):
+                    outputs[chosen[now, place]] = targets[place * width : (place + 1) * width]
 
     compiled: Callable[..., None] = run
     return compiled
