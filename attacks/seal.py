@@ -16,27 +16,19 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse as sp
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, conv1d, embedding, max_pool1d
-from torch_geometric.nn.aggr import SortAggregation
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ppgsl_bench.attacks import Attack, Field, Scores, register
 from ppgsl_bench.device import current_device, torch_generator
+from ppgsl_bench.dgcnn import DGCNN, FEWEST_POOLED
 from ppgsl_bench.graph import Graph
-from ppgsl_bench.message_passing import SparseMatrix, glorot
 from ppgsl_bench.pairs import Pairs, sample_distinct, sample_pairs_outside
 from ppgsl_bench.subgraphs import Subgraphs, enclosing_subgraphs
 
-# The network of the SEAL paper.
-_CONV_WIDTHS = (32, 32, 32, 1)
+# The choices of the SEAL paper.
 _POOLED_SHARE = 0.6
-_FEWEST_POOLED = 10
-_CHANNELS = (16, 32)
-_KERNEL = 5
-_DENSE = 128
-_DROPOUT = 0.5
 _VALIDATION_SHARE = 0.1
 
 # Subgraphs that are in memory at once while scoring.
@@ -45,7 +37,7 @@ _PAIRS_AT_ONCE = 200
 _FEWEST_EXAMPLES = 20
 
 
-@register("seal", version=1, tags=("paper",))
+@register("seal", version=2, tags=("paper",))
 class Seal(Attack):
     """Graph network on the two-hop subgraph around the pair, without attributes (SEAL)."""
 
@@ -93,12 +85,12 @@ class Seal(Attack):
         validation: tuple[Pairs, Tensor],
         subgraph_seed: int,
         generator: torch.Generator,
-    ) -> "DGCNN":
+    ) -> DGCNN:
         """The network after the epoch of least validation loss."""
         pairs, linked = training
         num_labels, pooled = self._dimensions(published, pairs, subgraph_seed)
         model = DGCNN(num_labels, pooled, generator).to(current_device())
-        optimizer = torch.optim.Adam(model.parameters(), lr=self.learning_rate)
+        optimizer = torch.optim.Adam(model.parameters(), lr=self.learning_rate, fused=True)
         least, best = math.inf, copy.deepcopy(model.state_dict())
         for _ in range(self.epochs):
             order = torch.randperm(len(pairs), generator=generator, device=generator.device)
@@ -124,10 +116,10 @@ class Seal(Attack):
             largest = max(largest, int(part.labels.max()))
         # At least 60 % of the subgraphs fit.
         fitting = int(np.quantile(np.concatenate(sizes), _POOLED_SHARE, method="inverted_cdf"))
-        return largest + 1, max(_FEWEST_POOLED, fitting)
+        return largest + 1, max(FEWEST_POOLED, fitting)
 
     @torch.no_grad()
-    def _logits(self, model: "DGCNN", published: Graph, pairs: Pairs, subgraph_seed: int) -> Tensor:
+    def _logits(self, model: DGCNN, published: Graph, pairs: Pairs, subgraph_seed: int) -> Tensor:
         model.eval()
         parts = [model(part) for part in self._in_batches(published, pairs, subgraph_seed)]
         return torch.cat(parts) if parts else torch.empty(0)
@@ -140,68 +132,3 @@ class Seal(Attack):
         return enclosing_subgraphs(
             published, pairs, hops=self.hops, max_nodes_per_hop=self.max_nodes_per_hop, seed=seed
         )
-
-
-class DGCNN(nn.Module):
-    """One number a subgraph: graph convolutions, the nodes in order of their last one, then a 1-D convolutional net.
-
-    Args:
-        num_labels: labels 0 … num_labels - 1 are told apart; larger ones count as the largest.
-        pooled: number of nodes that sort pooling keeps of each subgraph, at least 10.
-        generator: source of the initial weights and of dropout.
-    """
-
-    def __init__(self, num_labels: int, pooled: int, generator: torch.Generator) -> None:
-        super().__init__()
-        self.generator = generator
-        self.pooled = pooled
-        sizes = zip((num_labels, *_CONV_WIDTHS[:-1]), _CONV_WIDTHS, strict=True)
-        self.convolutions = nn.ParameterList([glorot(rows, columns, generator) for rows, columns in sizes])
-        self.sort_pool = SortAggregation(pooled)
-        first, second = _CHANNELS
-        self.node_weight = glorot(sum(_CONV_WIDTHS), first, generator)
-        self.node_bias = nn.Parameter(torch.zeros(first))
-        self.window_weight = nn.Parameter(
-            glorot(second, first * _KERNEL, generator).detach().view(second, first, _KERNEL)
-        )
-        self.window_bias = nn.Parameter(torch.zeros(second))
-        flat = second * (pooled // 2 - _KERNEL + 1)
-        self.dense_weight = glorot(flat, _DENSE, generator)
-        self.dense_bias = nn.Parameter(torch.zeros(_DENSE))
-        self.out_weight = glorot(_DENSE, 1, generator)
-        self.out_bias = nn.Parameter(torch.zeros(1))
-
-    def forward(self, subgraphs: Subgraphs) -> Tensor:
-        """Logits, shape [P]."""
-        nodes, keys = self._node_vectors(subgraphs)
-        part = torch.from_numpy(np.repeat(np.arange(len(subgraphs.sizes)), subgraphs.sizes)).to(nodes.device)
-        # A convolution over one node at a time is a product a node, which may as well come before pooling; the bias
-        # comes after, since nodes that pad a small subgraph get it too.
-        projected = torch.cat([nodes @ self.node_weight, keys], dim=1)
-        pooled = self.sort_pool(projected, part).view(-1, self.pooled, _CHANNELS[0] + 1)[:, :, :-1]
-        h = torch.relu(pooled + self.node_bias).transpose(1, 2)
-        h = torch.relu(conv1d(max_pool1d(h, 2), self.window_weight, self.window_bias))
-        h = torch.relu(h.flatten(1) @ self.dense_weight + self.dense_bias)
-        if self.training:
-            h = h * (torch.rand(h.shape, generator=self.generator, device=h.device) >= _DROPOUT) / (1 - _DROPOUT)
-        return (h @ self.out_weight + self.out_bias).squeeze(1)
-
-    def _node_vectors(self, subgraphs: Subgraphs) -> tuple[Tensor, Tensor]:
-        """Outputs of all convolutions side by side, shape [V, 97], and the last of them, by which nodes are sorted.
-
-        Each convolution is tanh(D^-1 (A + I) H W); the first H is the one-hot label, whose product is a look-up.
-        """
-        size = len(subgraphs.labels)
-        ones = np.ones(len(subgraphs.indices), dtype=np.float32)
-        adjacency = SparseMatrix(
-            sp.csr_array((ones, subgraphs.indices, subgraphs.indptr), shape=(size, size)), symmetric=True
-        )
-        weights = list(self.convolutions)
-        device = weights[0].device
-        share = 1 / torch.from_numpy(1 + np.diff(subgraphs.indptr)).to(device, torch.float32)[:, None]
-        labels = torch.from_numpy(subgraphs.labels).to(device).clamp(max=len(weights[0]) - 1)
-        outputs: list[Tensor] = []
-        for i, weight in enumerate(weights):
-            h = embedding(labels, weight) if i == 0 else outputs[-1] @ weight
-            outputs.append(torch.tanh(share * (adjacency @ h + h)))
-        return torch.cat(outputs, dim=1), outputs[-1]

@@ -35,3 +35,10 @@ def prefetch(rows, i):  # type: ignore[no-untyped-def] # pragma: no cover
     start = rows.ctypes.data + i * width
     for offset in range(0, width, CACHE_LINE):
         _prefetch_address(start + offset)
+
+
+@njit(cache=True)
+def prefetch_rows(rows, chosen):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Ask for the chosen rows."""
+    for i in chosen:
+        prefetch(rows, i)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ppgsl_bench.prefetching import prefetch
+from ppgsl_bench.prefetching import prefetch, prefetch_rows
 from ppgsl_bench.split_mix import GOLDEN, unit
 
 # word2vec's defaults, which node2vec and DeepWalk kept.
@@ -99,7 +99,8 @@ def _first_guesses(cumulative):  # type: ignore[no-untyped-def] # pragma: no cov
     return guesses
 
 
-@njit(cache=True, fastmath={"contract"})
+# With Python's errors, a test of every divisor for zero would keep the loop from becoming vector instructions.
+@njit(cache=True, fastmath={"contract"}, error_model="numpy")
 def _to_steps(logits, rates, labels):  # type: ignore[no-untyped-def] # pragma: no cover
     """Replace each logit f by rate · (label - σ(f)), where σ(f) = 1/2 + tanh(f/2)/2 and `labels` are less 1/2."""
     for first in range(0, len(logits), LANES):
@@ -260,8 +261,7 @@ def _trainer(width: int) -> Callable[..., None]:
                     taken[ahead], state = _draw_targets(
                         nodes[i + 1], negative, cumulative, guesses, state, chosen[ahead], weights[ahead]
                     )
-                    for place in range(taken[ahead]):
-                        prefetch(outputs, chosen[ahead, place])
+                    prefetch_rows(outputs, chosen[ahead, : taken[ahead]])
                     prefetch(inputs, nodes[min(i + 1 + window, size - 1)])
                 if i < 0:
                     continue

@@ -7,7 +7,8 @@ from torch import nn
 
 from ppgsl_bench import datasets
 from ppgsl_bench.attacks.neighbours import CommonNeighbours
-from ppgsl_bench.attacks.seal import DGCNN, Seal
+from ppgsl_bench.attacks.seal import Seal
+from ppgsl_bench.dgcnn import DGCNN, _tanh, sorted_nodes, torch_sorted_nodes
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.metrics import attack_metrics
 from ppgsl_bench.pairs import num_pairs, pairs_at
@@ -172,3 +173,51 @@ def test_published_figures_are_reached_on_undefended_graphs(datasets_dir, datase
     if dataset == "cora":
         common = CommonNeighbours().score(split.visible, queries.pairs, rng())
         assert found >= attack_metrics(common, queries.group)["auc"] + 0.1
+
+
+@pytest.mark.parametrize("pooled", [10, 23])
+def test_compiled_pass_over_subgraphs_equals_that_of_torch(random_graph, pooled):
+    graph = random_graph(60, 70, seed=2)
+    pairs = pairs_at(rng(1).permutation(num_pairs(60))[:40], 60)
+    subgraphs = enclosing_subgraphs(graph, pairs, hops=2, max_nodes_per_hop=12, seed=1)
+    assert subgraphs.sizes.min() < pooled <= subgraphs.sizes.max()
+    assert subgraphs.labels.max() >= 5
+    model = DGCNN(5, pooled, torch.Generator().manual_seed(3))
+    # The first of the pooled numbers is the very key, to see where two nodes' keys are a matter of rounding.
+    model.node_weight.data[:, 0] = 0
+    model.node_weight.data[-1, 0] = 1
+    weights = [model.node_weight, *model.convolutions]
+    found = sorted_nodes(subgraphs, pooled, weights[0], weights[1:])
+    expected = torch_sorted_nodes(subgraphs, pooled, weights[0], weights[1:])
+    np.testing.assert_allclose(found[:, :, 0].detach(), expected[:, :, 0].detach(), atol=2e-6)
+    gaps = expected[:, :-1].sub(expected[:, 1:]).detach()
+    clear = ((gaps[:, :, 0] > 1e-5) | (gaps.abs() < 1e-6).all(dim=2)).all(dim=1)
+    assert clear.sum() > 10
+    np.testing.assert_allclose(found[clear].detach(), expected[clear].detach(), atol=2e-6)
+    towards = torch.randn(found.shape, generator=torch.Generator().manual_seed(4)) * clear[:, None, None]
+    gradients = [torch.autograd.grad(of, weights, towards) for of in (found, expected)]
+    for fast, plain in zip(*gradients, strict=True):
+        np.testing.assert_allclose(fast, plain, atol=1e-5 * float(plain.abs().max()))
+
+
+def test_nodes_of_one_key_are_pooled_in_the_order_of_the_subgraph():
+    # The leaves of a star cannot be told apart, and weights of zero give all nodes the same key.
+    star = Graph.from_pairs(14, [(0, i) for i in range(1, 14)])
+    subgraphs = enclosing_subgraphs(star, star.edges[:3], hops=2, max_nodes_per_hop=20, seed=0)
+    model = DGCNN(4, 12, torch.Generator().manual_seed(0))
+    nn.init.zeros_(model.convolutions[3])
+    weights = [model.node_weight, *model.convolutions]
+    found = sorted_nodes(subgraphs, 12, weights[0], weights[1:])
+    np.testing.assert_allclose(
+        found.detach(), torch_sorted_nodes(subgraphs, 12, weights[0], weights[1:]).detach(), atol=1e-6
+    )
+    # The pair's ends stand first in every subgraph; centre and leaf differ from one another and from all others.
+    assert (found[:, 0] != found[:, 2]).any()
+    torch.testing.assert_close(found[:, 2:], found[:, 2:3].expand(-1, 10, -1))
+
+
+def test_rational_tanh_is_tanh():
+    x = np.concatenate([np.linspace(-12, 12, 20_001), [0.0]]).astype(np.float32)
+    found = np.array([_tanh(value) for value in x])
+    assert np.abs(found - np.tanh(x.astype(np.float64))).max() < 5e-7
+    assert found[-1] == 0
