@@ -14,7 +14,7 @@ CACHE_LINE = 64
 _READ, _NEAREST, _DATA = 0, 3, 1
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _prefetch_address(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         pointer_type = cgutils.voidptr_t

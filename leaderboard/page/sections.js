@@ -147,11 +147,12 @@ function renderGaps() {
     const kinds = evaluators.size > 3 ? `${evaluators.size} attacks and tasks` : [...evaluators].join(", ");
     return [label, dataset, status, String(count), kinds, reason];
   });
+  const titles = ["defense", "graph", "status", "cells", "of", "reason"];
+  const said = rows.length ? "Each of these cells is charged as undefended." : "Every cell that was run has a result.";
   fill(
     byId("gaps"),
-    rows.length
-      ? factTable("Cells that have a row but no result", ["defense", "graph", "status", "cells", "of", "reason"], rows)
-      : element("p", { class: "note" }, "Every cell that was run has a result."),
+    element("p", { class: "about" }, said),
+    rows.length ? factTable("Cells that have a row but no result", titles, rows) : null,
   );
 }
 

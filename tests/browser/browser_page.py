@@ -326,6 +326,7 @@ def test_the_reproducing_command_runs(open_page, monkeypatch, tmp_path):
 
 def test_a_failed_cell_is_shown_where_it_matters(open_page):
     page = open_page()
+    expect(page.locator("#gaps")).to_contain_text("charged as undefended")
     expect(page.locator("#gaps")).to_contain_text("out-of-memory")
     expect(page.locator("#growth-failures")).to_contain_text("edgerand on er[n=10000] (timeout)")
     page.locator("#points summary").click()
