@@ -1,4 +1,4 @@
-"""Write what a proof of the gate found into docs/performance.md.
+"""Write what proofs of the gate found into docs/performance.md: all files docs/data/gate*.json, one after the other.
 
 python tests/perf/prove_gate.py --json docs/data/gate.json
 python docs/scripts/performance.py
@@ -15,13 +15,13 @@ from ppgsl_bench.perf.baseline import SEPARATOR
 
 DOCS = Path(__file__).parents[1]
 TARGET = DOCS / "performance.md"
-FOUND = DOCS / "data" / "gate.json"
+DATA = DOCS / "data"
 BEGIN, END = "<!-- docs/scripts/performance.py -->", "<!-- end -->"
 
 
 def main() -> None:
     """Replace the generated part of the page."""
-    text = described(json.loads(FOUND.read_text("utf-8")))
+    text = "\n\n".join(described(json.loads(path.read_text("utf-8"))) for path in sorted(DATA.glob("gate*.json")))
     page = TARGET.read_text("utf-8")
     TARGET.write_text(
         re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n\n{text}\n\n{END}", page, flags=re.DOTALL), encoding="utf-8"
@@ -42,16 +42,15 @@ def described(found: dict[str, Any]) -> str:
     machine = found["machine"]
     parts = [
         (
-            f"{found['benchmarks']} benchmarks on {machine['processor']}, {machine['cores']} cores, as `--quick` "
-            "measures them, and every (defense, attack) with random numbers that the golden values have not seen:"
+            f"{found['benchmarks']} benchmarks on {machine['processor']}, {machine['cores']} cores{_load(runs)}, as "
+            "`--quick` measures them, and every (defense, attack) with random numbers that the golden values have not "
+            "seen:"
         ),
         tabulate(lines, headers=headers, tablefmt="github"),
     ]
     if runs:
         seconds = sorted(run["processor_seconds"] for run in runs)
         parts.append(f"A run takes {seconds[len(seconds) // 2]:.0f} s on the processor (median).")
-    if loads := [run["load"] for run in runs if "load" in run]:
-        parts.append(f"The system's load average was {min(loads):.0f} to {max(loads):.0f}.")
     if any(SEPARATOR in alarm for alarm in alarms):
         parts.append(
             "Alarms about a (defense, attack) come from other random numbers than the golden values', which "
@@ -64,6 +63,11 @@ def described(found: dict[str, Any]) -> str:
             "raises an alarm is not known well yet."
         )
     return "\n\n".join(parts)
+
+
+def _load(runs: list[dict[str, Any]]) -> str:
+    loads = [run["load"] for run in runs if "load" in run]
+    return f" at a load average of {min(loads):.1f} to {max(loads):.1f}" if loads else ""
 
 
 def _named(names: list[str]) -> str:
