@@ -160,10 +160,8 @@ def _forward(  # type: ignore[no-untyped-def] # pragma: no cover
     vectors = np.empty((largest, _CHANNELS[0]), np.float32)
     more = np.empty_like(vectors)
     for p in range(len(offsets) - 1):
-        low, high = offsets[p], offsets[p + 1]
+        low, high, rows, columns, shares = _part(offsets, indptr, indices, share, p)
         size = high - low
-        rows, shares = indptr[low : high + 1], share[low:high]
-        columns = indices[rows[0] : rows[-1]]
         h = products[:size]
         for i in range(size):
             for c in range(HIDDEN):
@@ -223,10 +221,8 @@ def _backward(  # type: ignore[no-untyped-def] # pragma: no cover
     node_share = np.empty((HIDDEN, _CHANNELS[0]), np.float32)
     hidden_share = np.empty((HIDDEN, HIDDEN), np.float32)
     for p in range(len(offsets) - 1):
-        low, high = offsets[p], offsets[p + 1]
+        low, high, rows, columns, shares = _part(offsets, indptr, indices, share, p)
         size = high - low
-        rows, shares = indptr[low : high + 1], share[low:high]
-        columns = indices[rows[0] : rows[-1]]
         g = vectors[:size]
         _unsort(order[p], grads[p], g)
         _key_slopes(keys[low:high], shares, node_weight[3 * HIDDEN], g, key_slopes, node_grad[3 * HIDDEN])
@@ -253,6 +249,14 @@ def _backward(  # type: ignore[no-untyped-def] # pragma: no cover
         for i in range(size):
             for c in range(HIDDEN):
                 grad0[labels[low + i], c] += product[i, c]
+
+
+@njit(cache=True)
+def _part(offsets, indptr, indices, share, p):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Bounds of part p among all nodes; of its nodes the row starts, the neighbours and 1 / (degree + 1)."""
+    low, high = offsets[p], offsets[p + 1]
+    rows = indptr[low : high + 1]
+    return low, high, rows, indices[rows[0] : rows[-1]], share[low:high]
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
