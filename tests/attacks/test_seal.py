@@ -202,8 +202,8 @@ def test_compiled_pass_over_subgraphs_equals_that_of_torch(random_graph, pooled)
 
 def test_nodes_of_one_key_are_pooled_in_the_order_of_the_subgraph():
     # The leaves of a star cannot be told apart, and weights of zero give all nodes the same key.
-    star = Graph.from_pairs(14, [(0, i) for i in range(1, 14)])
-    subgraphs = enclosing_subgraphs(star, star.edges[:3], hops=2, max_nodes_per_hop=20, seed=0)
+    star = Graph.from_pairs(80, [(0, i) for i in range(1, 80)])
+    subgraphs = enclosing_subgraphs(star, star.edges[:3], hops=2, max_nodes_per_hop=100, seed=0)
     model = DGCNN(4, 12, torch.Generator().manual_seed(0))
     nn.init.zeros_(model.convolutions[3])
     weights = [model.node_weight, *model.convolutions]
