@@ -6,9 +6,6 @@ else is word2vec: a window of random reach, noise in proportion to count^(3/4), 
 rate that falls linearly. One thread and one random stream: the same arguments give the same bits.
 """
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -64,12 +61,19 @@ def train(
     outputs = np.zeros_like(inputs)
     visited = np.flatnonzero(visits)
     inputs[visited, :dimensions] = (2 * rng.random((len(visited), dimensions), dtype=np.float32) - 1) / dimensions
-    _trainer(width)(
+    # The width in units of LANES as the length of a tuple, which is part of its type: a constant to the compiler.
+    registers = (0,) * (width // LANES)
+    # Loaded from its cache, `_run` brings a copy of `_update` that was optimised in its company and whose sums end in
+    # other bits. Where `_update` itself is loaded first, it is what is called, wherever `_run` comes from.
+    none = np.empty(0, np.float32)
+    _update(inputs, np.empty(0, np.int32), none, none, none, none, none, registers)
+    _run(
         walks,
         _kept_share(visits, frequent_share),
         np.cumsum(visits**NOISE_EXPONENT),
         inputs,
         outputs,
+        registers,
         window,
         negative,
         epochs,
@@ -159,124 +163,113 @@ def _draw_targets(centre, negative, cumulative, guesses, state, chosen, weights)
     return taken, state
 
 
-@cache
-def _centre_update(width: int) -> Callable[..., None]:
-    """The work on one centre, for vectors of one width.
+@njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _update(inputs, contexts, targets, rates, labels, logits, pair, registers):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Gradient steps on two contexts at a time, each on all targets and from the values before it.
+
+    With x a context, y a target: f = x·y, g = rate (label - σ(f)), then x += Σ_y g y and y += Σ_x g x. `pair` holds
+    the two contexts and what is added to them.
 
     The width is a constant to the compiler, which then sees that no two rows of a block overlap and turns the inner
     loops into vector instructions.
     """
-
-    @njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
-    def update(inputs, contexts, targets, rates, labels, logits, pair):  # type: ignore[no-untyped-def] # pragma: no cover
-        """Gradient steps on two contexts at a time, each on all targets and from the values before it.
-
-        With x a context, y a target: f = x·y, g = rate (label - σ(f)), then x += Σ_y g y and y += Σ_x g x. `pair` holds
-        the two contexts and what is added to them.
-        """
-        groups = len(targets) // (TARGETS * width)
-        for c in range(0, len(contexts), CONTEXTS):
-            first, second = inputs[contexts[c]], inputs[contexts[min(c + 1, len(contexts) - 1)]]
-            # The last context of an odd number is on its own.
-            second_counts = _ONE if c + 1 < len(contexts) else _ZERO
+    width = LANES * len(registers)
+    groups = len(targets) // (TARGETS * width)
+    for c in range(0, len(contexts), CONTEXTS):
+        first, second = inputs[contexts[c]], inputs[contexts[min(c + 1, len(contexts) - 1)]]
+        # The last context of an odd number is on its own.
+        second_counts = _ONE if c + 1 < len(contexts) else _ZERO
+        for d in range(width):
+            pair[d] = first[d]
+            pair[width + d] = second[d]
+            pair[2 * width + d] = _ZERO
+            pair[3 * width + d] = _ZERO
+        for group in range(groups):
+            y = targets[group * TARGETS * width : (group + 1) * TARGETS * width]
+            f00 = f01 = f02 = f10 = f11 = f12 = _ZERO
             for d in range(width):
-                pair[d] = first[d]
-                pair[width + d] = second[d]
-                pair[2 * width + d] = _ZERO
-                pair[3 * width + d] = _ZERO
-            for group in range(groups):
-                y = targets[group * TARGETS * width : (group + 1) * TARGETS * width]
-                f00 = f01 = f02 = f10 = f11 = f12 = _ZERO
-                for d in range(width):
-                    x0, x1 = pair[d], pair[width + d]
-                    y0, y1, y2 = y[d], y[width + d], y[2 * width + d]
-                    f00 += x0 * y0
-                    f01 += x0 * y1
-                    f02 += x0 * y2
-                    f10 += x1 * y0
-                    f11 += x1 * y1
-                    f12 += x1 * y2
-                f = logits[group * BLOCK : (group + 1) * BLOCK]
-                f[0], f[1], f[2], f[3], f[4], f[5] = f00, f01, f02, f10, f11, f12
-            _to_steps(logits, rates, labels)
-            for group in range(groups):
-                y = targets[group * TARGETS * width : (group + 1) * TARGETS * width]
-                g = logits[group * BLOCK : (group + 1) * BLOCK]
-                g00, g01, g02 = g[0], g[1], g[2]
-                g10, g11, g12 = second_counts * g[3], second_counts * g[4], second_counts * g[5]
-                for d in range(width):
-                    x0, x1 = pair[d], pair[width + d]
-                    y0, y1, y2 = y[d], y[width + d], y[2 * width + d]
-                    pair[2 * width + d] += g00 * y0 + g01 * y1 + g02 * y2
-                    pair[3 * width + d] += g10 * y0 + g11 * y1 + g12 * y2
-                    y[d] = y0 + g00 * x0 + g10 * x1
-                    y[width + d] = y1 + g01 * x0 + g11 * x1
-                    y[2 * width + d] = y2 + g02 * x0 + g12 * x1
-            # One after the other: the two may be the same node.
+                x0, x1 = pair[d], pair[width + d]
+                y0, y1, y2 = y[d], y[width + d], y[2 * width + d]
+                f00 += x0 * y0
+                f01 += x0 * y1
+                f02 += x0 * y2
+                f10 += x1 * y0
+                f11 += x1 * y1
+                f12 += x1 * y2
+            f = logits[group * BLOCK : (group + 1) * BLOCK]
+            f[0], f[1], f[2], f[3], f[4], f[5] = f00, f01, f02, f10, f11, f12
+        _to_steps(logits, rates, labels)
+        for group in range(groups):
+            y = targets[group * TARGETS * width : (group + 1) * TARGETS * width]
+            g = logits[group * BLOCK : (group + 1) * BLOCK]
+            g00, g01, g02 = g[0], g[1], g[2]
+            g10, g11, g12 = second_counts * g[3], second_counts * g[4], second_counts * g[5]
             for d in range(width):
-                first[d] += pair[2 * width + d]
-            for d in range(width):
-                second[d] += pair[3 * width + d]
+                x0, x1 = pair[d], pair[width + d]
+                y0, y1, y2 = y[d], y[width + d], y[2 * width + d]
+                pair[2 * width + d] += g00 * y0 + g01 * y1 + g02 * y2
+                pair[3 * width + d] += g10 * y0 + g11 * y1 + g12 * y2
+                y[d] = y0 + g00 * x0 + g10 * x1
+                y[width + d] = y1 + g01 * x0 + g11 * x1
+                y[2 * width + d] = y2 + g02 * x0 + g12 * x1
+        # One after the other: the two may be the same node.
+        for d in range(width):
+            first[d] += pair[2 * width + d]
+        for d in range(width):
+            second[d] += pair[3 * width + d]
 
-    compiled: Callable[..., None] = update
-    return compiled
 
-
-@cache
-def _trainer(width: int) -> Callable[..., None]:
-    """The training loop for vectors of one width."""
-    update = _centre_update(width)
-
-    @njit(cache=True)
-    def run(walks, kept_share, cumulative, inputs, outputs, window, negative, epochs, state):  # type: ignore[no-untyped-def] # pragma: no cover
-        num_walks, length = walks.shape
-        guesses = _first_guesses(cumulative)
-        groups = (1 + negative + TARGETS - 1) // TARGETS
-        nodes = np.empty(length, np.int32)
-        contexts = np.empty(2 * window, np.int32)
-        # What was drawn for the centre at hand and for the one after it, by turns.
-        reaches = np.empty(2, np.int64)
-        taken = np.empty(2, np.int64)
-        chosen = np.empty((2, groups * TARGETS), np.int32)
-        weights = np.zeros((2, groups * TARGETS), np.float32)
-        targets = np.zeros(groups * TARGETS * width, np.float32)
-        padded = (groups * BLOCK + LANES - 1) // LANES * LANES
-        logits, rates = np.zeros(padded, np.float32), np.zeros(padded, np.float32)
-        labels = np.full(padded, -_HALF)
-        labels[0] = labels[TARGETS] = _HALF
-        pair = np.zeros(2 * CONTEXTS * width, np.float32)
-        for turn in range(epochs * num_walks):
-            rate = np.float32(FIRST_RATE - (FIRST_RATE - LAST_RATE) * turn / (epochs * num_walks))
-            size, state = _thinned(walks[turn % num_walks], kept_share, state, nodes)
-            if size == 1:
-                # A node on its own draws a reach, although there is nothing to reach.
+@njit(cache=True)
+def _run(  # type: ignore[no-untyped-def] # pragma: no cover
+    walks, kept_share, cumulative, inputs, outputs, registers, window, negative, epochs, state
+):
+    """The training loop, compiled for vectors of one width."""
+    width = LANES * len(registers)
+    num_walks, length = walks.shape
+    guesses = _first_guesses(cumulative)
+    groups = (1 + negative + TARGETS - 1) // TARGETS
+    nodes = np.empty(length, np.int32)
+    contexts = np.empty(2 * window, np.int32)
+    # What was drawn for the centre at hand and for the one after it, by turns.
+    reaches = np.empty(2, np.int64)
+    taken = np.empty(2, np.int64)
+    chosen = np.empty((2, groups * TARGETS), np.int32)
+    weights = np.zeros((2, groups * TARGETS), np.float32)
+    targets = np.zeros(groups * TARGETS * width, np.float32)
+    padded = (groups * BLOCK + LANES - 1) // LANES * LANES
+    logits, rates = np.zeros(padded, np.float32), np.zeros(padded, np.float32)
+    labels = np.full(padded, -_HALF)
+    labels[0] = labels[TARGETS] = _HALF
+    pair = np.zeros(2 * CONTEXTS * width, np.float32)
+    for turn in range(epochs * num_walks):
+        rate = np.float32(FIRST_RATE - (FIRST_RATE - LAST_RATE) * turn / (epochs * num_walks))
+        size, state = _thinned(walks[turn % num_walks], kept_share, state, nodes)
+        if size == 1:
+            # A node on its own draws a reach, although there is nothing to reach.
+            state += GOLDEN
+            continue
+        # Vectors of large graphs are far away in memory: each is asked for one centre ahead of its use.
+        for i in range(-1, size):
+            ahead = (i + 1) % 2
+            if i + 1 < size:
                 state += GOLDEN
+                reaches[ahead] = 1 + int(unit(state) * window)
+                taken[ahead], state = _draw_targets(
+                    nodes[i + 1], negative, cumulative, guesses, state, chosen[ahead], weights[ahead]
+                )
+                prefetch_rows(outputs, chosen[ahead, : taken[ahead]])
+                prefetch(inputs, nodes[min(i + 1 + window, size - 1)])
+            if i < 0:
                 continue
-            # Vectors of large graphs are far away in memory: each is asked for one centre ahead of its use.
-            for i in range(-1, size):
-                ahead = (i + 1) % 2
-                if i + 1 < size:
-                    state += GOLDEN
-                    reaches[ahead] = 1 + int(unit(state) * window)
-                    taken[ahead], state = _draw_targets(
-                        nodes[i + 1], negative, cumulative, guesses, state, chosen[ahead], weights[ahead]
-                    )
-                    prefetch_rows(outputs, chosen[ahead, : taken[ahead]])
-                    prefetch(inputs, nodes[min(i + 1 + window, size - 1)])
-                if i < 0:
-                    continue
-                now = i % 2
-                before, after = min(reaches[now], i), min(reaches[now], size - 1 - i)
-                contexts[:before] = nodes[i - before : i]
-                contexts[before : before + after] = nodes[i + 1 : i + 1 + after]
-                for place in range(groups * TARGETS):
-                    at = place // TARGETS * BLOCK + place % TARGETS
-                    rates[at] = rates[at + TARGETS] = rate * weights[now, place]
-                for place in range(taken[now]):
-                    targets[place * width : (place + 1) * width] = outputs[chosen[now, place]]
-                update(inputs, contexts[: before + after], targets, rates, labels, logits, pair)
-                for place in range(taken[now]):
-                    outputs[chosen[now, place]] = targets[place * width : (place + 1) * width]
-
-    compiled: Callable[..., None] = run
-    return compiled
+            now = i % 2
+            before, after = min(reaches[now], i), min(reaches[now], size - 1 - i)
+            contexts[:before] = nodes[i - before : i]
+            contexts[before : before + after] = nodes[i + 1 : i + 1 + after]
+            for place in range(groups * TARGETS):
+                at = place // TARGETS * BLOCK + place % TARGETS
+                rates[at] = rates[at + TARGETS] = rate * weights[now, place]
+            for place in range(taken[now]):
+                targets[place * width : (place + 1) * width] = outputs[chosen[now, place]]
+            _update(inputs, contexts[: before + after], targets, rates, labels, logits, pair, registers)
+            for place in range(taken[now]):
+                outputs[chosen[now, place]] = targets[place * width : (place + 1) * width]

@@ -5,6 +5,7 @@ nodes within a few hops of u or v and the links among them, less the link (u, v)
 not: what is to be inferred must not be seen. A node's double-radius label says how far it is from u and from v.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from ppgsl_bench.split_mix import GOLDEN, mixed
 _UNSEEN = -1
 _LEFT_OUT = -2
 _INT32_MAX = np.iinfo(np.int32).max
+_TOO_MANY_LINKS = "the subgraphs have more links than 32 bits count; ask for fewer pairs at once"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,33 @@ class Subgraphs:
     def sizes(self) -> NDArray[np.int64]:
         """Number of nodes of each part."""
         return np.diff(self.offsets)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the arrays take."""
+        return sum(array.nbytes for array in vars(self).values())
+
+    def take(self, parts: NDArray[np.int64]) -> "Subgraphs":
+        """The given parts, in that order."""
+        return Subgraphs(*_taken(self.nodes, self.offsets, self.labels, self.indptr, self.indices, parts))
+
+
+def end_to_end(groups: Sequence[Subgraphs]) -> Subgraphs:
+    """The parts of all groups, one group after the other."""
+    nodes_before = np.cumsum([0, *(len(group.nodes) for group in groups)])
+    links_before = np.cumsum([0, *(len(group.indices) for group in groups)])
+    if links_before[-1] > _INT32_MAX:
+        raise OverflowError(_TOO_MANY_LINKS)
+    offsets, indptr = [np.zeros(1, np.int64)], [np.zeros(1, np.int32)]
+    offsets += [group.offsets[1:] + n for group, n in zip(groups, nodes_before, strict=False)]
+    indptr += [group.indptr[1:] + np.int32(e) for group, e in zip(groups, links_before, strict=False)]
+    return Subgraphs(
+        nodes=np.concatenate([group.nodes for group in groups]),
+        offsets=np.concatenate(offsets),
+        labels=np.concatenate([group.labels for group in groups]),
+        indptr=np.concatenate(indptr),
+        indices=np.concatenate([g.indices + np.int32(n) for g, n in zip(groups, nodes_before, strict=False)]),
+    )
 
 
 def enclosing_subgraphs(graph: Graph, pairs: Pairs, *, hops: int, max_nodes_per_hop: int, seed: int) -> Subgraphs:
@@ -106,7 +135,7 @@ def _extract(indptr, indices, ends, hops, limit, seed):  # type: ignore[no-untyp
         _label_part(row_ends, columns, first, size, first_column, labels)
         offsets[p + 1] = first + size
     if num_columns > _INT32_MAX:
-        raise OverflowError("the subgraphs have more links than 32 bits count; ask for fewer pairs at once")
+        raise OverflowError(_TOO_MANY_LINKS)
     total = offsets[-1]
     row_starts = np.zeros(total + 1, np.int32)
     row_starts[1:] = row_ends[:total]
@@ -146,6 +175,29 @@ def _gather(indptr, indices, u, v, hops, limit, seed, local, seen):  # type: ign
             size += 1
         start = stop
     return num_seen, size
+
+
+@njit(cache=True)
+def _taken(nodes, offsets, labels, indptr, indices, parts):  # type: ignore[no-untyped-def] # pragma: no cover
+    new_offsets = np.zeros(len(parts) + 1, np.int64)
+    num_links = 0
+    for i in range(len(parts)):
+        low, high = offsets[parts[i]], offsets[parts[i] + 1]
+        new_offsets[i + 1] = new_offsets[i] + high - low
+        num_links += indptr[high] - indptr[low]
+    total = new_offsets[-1]
+    new_nodes, new_labels = np.empty(total, np.int64), np.empty(total, np.int64)
+    new_indptr, new_indices = np.zeros(total + 1, np.int32), np.empty(num_links, np.int32)
+    for i in range(len(parts)):
+        low, high, start = offsets[parts[i]], offsets[parts[i] + 1], new_offsets[i]
+        first, new_first = indptr[low], new_indptr[start]
+        for x in range(high - low):
+            new_nodes[start + x] = nodes[low + x]
+            new_labels[start + x] = labels[low + x]
+            new_indptr[start + x + 1] = indptr[low + x + 1] - first + new_first
+        for e in range(indptr[high] - first):
+            new_indices[new_first + e] = indices[first + e] - low + start
+    return new_nodes, new_offsets, new_labels, new_indptr, new_indices
 
 
 @njit(cache=True)

@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from ppgsl_bench import datasets
+from ppgsl_bench.attacks import seal as seal_module
 from ppgsl_bench.attacks.neighbours import CommonNeighbours
-from ppgsl_bench.attacks.seal import Seal
+from ppgsl_bench.attacks.seal import Seal, _Examples
 from ppgsl_bench.dgcnn import DGCNN, _tanh, sorted_nodes, torch_sorted_nodes
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.metrics import attack_metrics
@@ -132,14 +133,31 @@ def test_training_pairs_come_from_the_published_graph_alone(hub_and_spokes):
     assert list(inspect.signature(Seal.score).parameters) == ["self", "published", "pairs", "rng"]
 
 
+def examples_of(graph, pairs, limit=25):
+    def extract(some):
+        return enclosing_subgraphs(graph, some, hops=2, max_nodes_per_hop=limit, seed=4)
+
+    return _Examples.of(pairs, torch.zeros(len(pairs)), extract)
+
+
 def test_pooling_keeps_the_60th_percentile_of_training_subgraphs(hub_and_spokes):
-    seal = Seal(max_nodes_per_hop=25)
-    pairs = hub_and_spokes.edges[:300]
-    sizes = enclosing_subgraphs(hub_and_spokes, pairs, hops=2, max_nodes_per_hop=25, seed=4).sizes
-    _, pooled = seal._dimensions(hub_and_spokes, pairs, 4)
-    assert np.mean(sizes <= pooled) >= 0.6 > np.mean(sizes <= pooled - 1)
+    examples = examples_of(hub_and_spokes, hub_and_spokes.edges[:300])
+    training = np.arange(40, 300)
+    subgraphs = examples.extract(examples.pairs[training])
+    labels, pooled = examples.dimensions(training)
+    assert np.mean(subgraphs.sizes <= pooled) >= 0.6 > np.mean(subgraphs.sizes <= pooled - 1)
+    assert labels == subgraphs.labels.max() + 1
     pair_alone = Graph.from_pairs(60, [(i, i + 30) for i in range(30)])
-    assert seal._dimensions(pair_alone, pair_alone.edges, 0) == (2, 10)
+    assert examples_of(pair_alone, pair_alone.edges).dimensions(np.arange(30)) == (2, 10)
+
+
+def test_scores_are_the_same_whether_subgraphs_are_kept_or_extracted_again(hub_and_spokes, monkeypatch):
+    pairs = hub_and_spokes.edges[::5]
+    kept = Seal(**SMALL).score(hub_and_spokes, pairs, rng(7))
+    assert examples_of(hub_and_spokes, hub_and_spokes.edges).kept is not None
+    monkeypatch.setattr(seal_module, "_KEPT_BYTES", 10_000)
+    assert examples_of(hub_and_spokes, hub_and_spokes.edges).kept is None
+    np.testing.assert_array_equal(kept, Seal(**SMALL).score(hub_and_spokes, pairs, rng(7)))
 
 
 def test_isolated_ends_and_no_pairs(hub_and_spokes):

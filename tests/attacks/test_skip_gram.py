@@ -1,5 +1,9 @@
 """Skip-gram against a plain implementation that takes the same random numbers and leaves the gradient to autograd."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -116,3 +120,27 @@ def test_bits_depend_on_the_seed_alone():
     first, again, other = (train(walks, visits, **SETTINGS | {"seed": seed})[0] for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+def test_compiled_kernels_are_kept_and_give_the_same_bits_from_the_cache(tmp_path):
+    program = """if True:
+        import hashlib
+        import numpy as np
+        from ppgsl_bench.skip_gram import train
+
+        walks = np.random.default_rng(0).integers(0, 50, (300, 20), dtype=np.int32)
+        vectors = train(walks, np.bincount(walks.ravel()), dimensions=32, window=4, epochs=1, negative=5,
+                        frequent_share=0, seed=1)
+        print(hashlib.sha256(b"".join(v.tobytes() for v in vectors)).hexdigest())
+    """
+
+    def fresh_process():
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+        )
+        return done.stdout, sorted(path.name for path in tmp_path.rglob("*.nb?"))
+
+    compiled, loaded = fresh_process(), fresh_process()
+    assert compiled[1], "nothing was kept"
+    assert compiled == loaded

@@ -3,13 +3,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.stats
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import graphs
 
 from ppgsl_bench.graph import Graph
 from ppgsl_bench.pairs import num_pairs, pairs_at
-from ppgsl_bench.subgraphs import double_radius_label, enclosing_subgraphs
+from ppgsl_bench.subgraphs import double_radius_label, enclosing_subgraphs, end_to_end
 
 UNLIMITED = 10**6
 
@@ -151,3 +151,21 @@ def test_no_pairs():
     assert found.offsets.tolist() == [0]
     assert found.indptr.tolist() == [0]
     assert len(found.nodes) == len(found.labels) == len(found.indices) == 0
+
+
+@given(graphs(), st.data())
+def test_parts_taken_from_what_was_put_together_are_those_extracted(graph, data):
+    pairs = all_pairs(graph)
+    assume(len(pairs))
+
+    def extract(some):
+        return enclosing_subgraphs(graph, some, hops=2, max_nodes_per_hop=3, seed=5)
+
+    cut = data.draw(st.integers(0, len(pairs)))
+    whole = end_to_end([extract(pairs[:cut]), extract(pairs[cut:])])
+    chosen = np.array(data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=9)))
+    for found, expected in ((whole, extract(pairs)), (whole.take(chosen), extract(pairs[chosen]))):
+        for name, array in vars(expected).items():
+            np.testing.assert_array_equal(getattr(found, name), array, err_msg=name)
+            assert getattr(found, name).dtype == array.dtype
+    assert whole.num_bytes == sum(array.nbytes for array in vars(extract(pairs)).values())
