@@ -4,6 +4,7 @@ A two-layer GCN whose node vectors are trained so that inner products tell publi
 afresh each epoch. Every published link counts as one positive, whatever its weight; weights count in message passing.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +27,8 @@ class GAEParameters(Plugin):
     dimensions: int = Field(16, ge=1, help="width of the node vectors")
     epochs: int = Field(200, ge=0, help="training steps; the last one's vectors are used")
     learning_rate: float = Field(0.01, gt=0, help="step size of Adam")
+
+    brief: ClassVar[Mapping[str, object]] = {"epochs": 2}
 
 
 class GAE(GAEParameters, Encoder):

@@ -13,8 +13,9 @@ validation loss of 30 to 50 such epochs on Cora, PolBlogs and DeezerEurope, in a
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -51,6 +52,8 @@ class Seal(Attack):
     epochs: int = Field(10, ge=1, help="passes over the training pairs; the one of least validation loss counts")
     batch_size: int = Field(50, ge=1, help="training pairs a step")
     learning_rate: float = Field(1e-3, gt=0, help="step size of Adam")
+
+    brief: ClassVar[Mapping[str, object]] = {"epochs": 1}
 
     def why_not(self, graph: Graph) -> str | None:
         """Needs links to learn from, and unlinked pairs to tell them from."""

@@ -146,7 +146,7 @@ def _publish(cell: Cell, inputs: Inputs, objects: Objects) -> Message:
         sensitive = objects.get(inputs.artifacts["split"]["sensitive"])["pairs"]
     tiny = TinyCase(visible)
     tiny_sensitive = tiny.pairs if defense.uses_sensitive else tiny.pairs[:0]
-    tiny.warm(lambda: defense.publish(tiny.graph.without_edges(tiny.pairs), tiny_sensitive, tiny.rng))
+    tiny.warm(lambda: defense.briefly().publish(tiny.graph.without_edges(tiny.pairs), tiny_sensitive, tiny.rng))
     # Settings of one defense share their noise, so that a curve shows the setting and not the luck of the draw.
     rng = generator("publish", ref.name, inputs.digests["split"])
     outcome, cost = measured(lambda: defense.publish(visible, sensitive, rng))
@@ -180,7 +180,7 @@ def _embed(cell: Cell, inputs: Inputs, objects: Objects) -> Message:
     if reason := encoder.why_not(published):
         return {"status": "inapplicable", "reason": reason}
     tiny = TinyCase(published)
-    tiny.warm(lambda: encoder.embed(tiny.graph, tiny.rng))
+    tiny.warm(lambda: encoder.briefly().embed(tiny.graph, tiny.rng))
     rng = generator("embed", encoder.name, inputs.digests["split"])
     embedding, cost = measured(lambda: encoder.embed(published, rng))
     embedding = np.asarray(embedding, dtype=np.float32)
@@ -206,7 +206,7 @@ def _attack(cell: Cell, inputs: Inputs, objects: Objects) -> Message:
         tiny.warm(lambda: attack.score_embedding(tiny_embedding, tiny.graph, tiny.pairs, tiny.rng))
         scores, cost = measured(lambda: attack.score_embedding(embedding, published, pairs, rng))
     else:
-        tiny.warm(lambda: attack.score(tiny.graph, tiny.pairs, tiny.rng))
+        tiny.warm(lambda: attack.briefly().score(tiny.graph, tiny.pairs, tiny.rng))
         scores, cost = measured(lambda: attack.score(published, pairs, rng))
     scores = _checked_scores(scores, len(pairs), ref.name)
     group = objects.get(inputs.artifacts["split"]["answers"])["group"]
@@ -225,7 +225,7 @@ def _utility(cell: Cell, inputs: Inputs, objects: Objects) -> Message:
         return {"status": "inapplicable", "reason": reason}
     split = Split.from_arrays(visible, objects.get(inputs.artifacts["split"]["split"]), cell.seed)
     tiny = TinyCase(visible)
-    tiny.warm(lambda: utility.evaluate(tiny.split.visible, tiny.split, tiny.rng))
+    tiny.warm(lambda: utility.briefly().evaluate(tiny.split.visible, tiny.split, tiny.rng))
     rng = generator("utility", ref.name, inputs.digests["split"])
     metrics, cost = measured(lambda: dict(utility.evaluate(published, split, rng)))
     _refuse_not_finite(np.array(list(metrics.values()), dtype=np.float64), f"{ref.name} returned metrics")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -38,6 +39,8 @@ class Plugin(BaseModel):
 
     name: ClassVar[str] = ""
     version: ClassVar[int] = 0
+    brief: ClassVar[Mapping[str, object]] = {}
+    """Parameters with which a plugin that trains runs through the same code in an instant (see `warm_up`)."""
 
     @classmethod
     def summary(cls) -> str:
@@ -66,6 +69,10 @@ class Plugin(BaseModel):
                 f"{'.'.join(map(str, e['loc']))}={e['input']!r}: {_sentence(e['msg'])}" for e in error.errors()
             )
             raise UserError(f"{cls.name}: {problems}") from None
+
+    def briefly(self) -> Self:
+        """The same plugin, but for what `brief` says."""
+        return self.model_copy(update=dict(self.brief))
 
     @property
     def canonical(self) -> str:

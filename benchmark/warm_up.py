@@ -2,6 +2,7 @@
 
 Compiled kernels have to be loaded, or on a fresh machine compiled, and some libraries are imported on first use. That
 is a cost of the machine, not of the method, so it is paid before the clock starts and the baseline of memory is read.
+A plugin that trains does so for a step or two here: its `brief` says how.
 """
 
 from collections.abc import Callable

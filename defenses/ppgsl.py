@@ -7,8 +7,8 @@ Attacks", IEEE TIFS 2025. What the paper leaves open, and what was chosen, is in
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 import psutil
@@ -58,6 +58,7 @@ class PPGSL(Defense):
     adv_updates: int = Field(8, ge=1, help="surrogate updates before each learner step (protocol=adv)")
 
     uses_sensitive = True
+    brief: ClassVar[Mapping[str, object]] = {"learner_steps": 2, "surrogate_updates": 2}
     sweep = tuple({"alpha": alpha} for alpha in (1.0, 0.3, 0.1, 0.05, 0.03, 0.01, 0.0))
 
     def why_not(self, graph: Graph) -> str | None:

@@ -5,7 +5,7 @@ links at all, which is a multilayer perceptron: what it reaches is no merit of t
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ class NodeClassification(Utility):
     epochs: int = Field(200, ge=1, help="training steps; the last one's predictions are used")
     learning_rate: float = Field(0.01, gt=0, help="step size of Adam")
     weight_decay: float = Field(5e-4, ge=0, help="L2 penalty on the first layer")
+
+    brief: ClassVar[Mapping[str, object]] = {"epochs": 2}
 
     def why_not(self, graph: Graph) -> str | None:
         """Needs labels of at least two classes."""

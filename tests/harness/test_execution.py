@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from in_process import InProcess
 
-from ppgsl_bench import execute, store
+from ppgsl_bench import attacks, defenses, execute, store, utilities
 from ppgsl_bench.errors import UserError
 from ppgsl_bench.metrics import roc_auc
 from ppgsl_bench.rows import Row
@@ -224,3 +224,20 @@ def test_rows_that_no_cell_builds_on_are_not_kept_in_memory(run_cells, monkeypat
     assert watch.counts[0] - elsewhere <= 5 + 10
     assert max(watch.counts) - elsewhere <= 5 + 10 + 1
     assert len(watch.counts) == 1 + 20
+
+
+def test_the_untimed_first_call_is_brief_and_the_row_is_of_the_whole(run_cells, row_of, tmp_path):
+    notes = tmp_path / "notes"
+    rows = run_cells(attacks=(f"long-winded[notes={notes},scale=3]",))
+    assert notes.read_text() == "24 nodes, 1 steps, scale 3\n34 nodes, 1000 steps, scale 3\n"
+    assert row_of(rows, "long-winded").evaluator_label.startswith("long-winded[")
+
+
+def test_what_plugins_do_briefly_is_a_parameter_of_theirs():
+    shortened = 0
+    for registry in (attacks.registry, defenses.registry, utilities.registry):
+        for name in registry:
+            plugin = registry.get(name).create()
+            assert type(plugin).create(**plugin.brief) == plugin.briefly(), name
+            shortened += plugin.briefly() != plugin
+    assert shortened >= 9

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import networkx as nx
 import numpy as np
@@ -144,3 +145,19 @@ class FillsDisk(Attack):
 
     def score(self, published, pairs, rng):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@register_attack("long-winded", version=1)
+class LongWinded(Attack):
+    """Does nothing wrong: it notes how long it was asked to take, and on how many nodes."""
+
+    steps: int = Field(1000, ge=1, help="how long it takes")
+    scale: int = Field(1, help="anything else")
+    notes: str = Field("", help="where to write them")
+
+    brief: ClassVar = {"steps": 1}
+
+    def score(self, published, pairs, rng):
+        with open(self.notes, "a") as file:
+            file.write(f"{published.num_nodes} nodes, {self.steps} steps, scale {self.scale}\n")
+        return np.zeros(len(pairs))
