@@ -38,7 +38,8 @@ are of the wall clock, with other work on the same machine; [costs](costs.md) ha
 ## In short
 
 Which defense leaves an attack weakest while 95 % of the undefended link prediction is kept, and what the attack reaches
-on the undefended graph. The attack is one, or the strongest of the paper's eight, or the strongest of all that ran:
+on the undefended graph. The attack is one, or the strongest of the paper's eight, or the strongest of all that ran; a
+view counts only the splits on which all of its attacks ran:
 
 {short}
 
@@ -101,12 +102,18 @@ def main() -> None:
 
 
 def _best(measurements: Measurements, datasets: list[str], attack: str) -> str:
-    """The first of a view, or those that share its rank, and the undefended graph."""
-    standings = rank(measurements, datasets, attack, TASKS[0]).standings
-    undefended = next(s for s in standings if s.label == UNDEFENDED).estimates[DEFAULT_SUMMARY].value
-    first = [s for s in standings if not s.is_reference and s.place[DEFAULT_SUMMARY].rank == 1]
-    strength = first[0].estimates[DEFAULT_SUMMARY].value
-    return f"{', '.join(f'`{s.label}`' for s in first)} {strength:.3f} (undefended {undefended:.3f})"
+    """The first of a view, or those that share its rank, with the interval, the undefended graph and the splits."""
+    ranking = rank(measurements, datasets, attack, TASKS[0])
+    undefended = next(s for s in ranking.standings if s.label == UNDEFENDED).estimates[DEFAULT_SUMMARY].value
+    first = [s for s in ranking.standings if not s.is_reference and s.place[DEFAULT_SUMMARY].rank == 1]
+    strength = first[0].estimates[DEFAULT_SUMMARY]
+    interval = "" if strength.low is None else f" [{strength.low:.3f}, {strength.high:.3f}]"
+    counts = sorted(set(ranking.seeds.values()))
+    splits = f"{counts[0]} split" if counts == [1] else f"{'–'.join(map(str, {counts[0]: 0, counts[-1]: 0}))} splits"
+    return (
+        f"{', '.join(f'`{s.label}`' for s in first)} {strength.value:.3f}{interval}"
+        f" (undefended {undefended:.3f}; {splits})"
+    )
 
 
 def _features(measurements: Measurements, dataset: str) -> str:
