@@ -8,7 +8,9 @@ A run need not be whole: other datasets, seeds or attacks may come from other ma
 Rows count if the suite `paper` of this version plans them. A dataset's seed ships once every setting of every sweep was
 published there (or failed to be), and an attack or utility task with it once it has a row for each of them: what is
 still to be run is nobody's failure, and must not be charged as one. What is not complete waits in docs/data/ for the
-rest. Of the suite `scale`, whose graphs nobody is ranked on, every publication ships.
+rest. A learned defense publishes other graphs on other kinds of processors; all rows of one setting on one split are of
+the graph that most evaluators were run on. Of the suite `scale`, whose graphs nobody is ranked on, every publication
+ships.
 """
 
 import os
@@ -76,18 +78,33 @@ def _cells(name: str) -> list[Cell]:
 def _one_a_cell(rows: Iterable[Row], cells: Iterable[Cell]) -> list[Row]:
     """The planned rows; of two for one cell, the later, or the quicker if both are sound.
 
-    Sound rows of a cell have the same metrics. They differ by what else the machine had to do, and the quicker one says
-    better what the cell costs.
+    Sound rows of a cell have the same metrics, but for the last digits where processors differ. They differ by what
+    else the machine had to do, and the quicker one says better what the cell costs.
     """
     planned = {packed_key(cell.key) for cell in cells if cell.kind in PACKED_KINDS}
     chosen: dict[str, Row] = {}
-    for row in rows:
+    for row in _of_one_publication([row for row in rows if packed_key(row.key) in planned]):
         key = packed_key(row.key)
         known = chosen.get(key)
         both_sound = known is not None and known.status == row.status == "ok"
-        if key in planned and not (both_sound and known.wall_seconds <= row.wall_seconds):
+        if not (both_sound and known.wall_seconds <= row.wall_seconds):
             chosen[key] = row
     return list(chosen.values())
+
+
+def _of_one_publication(rows: Collection[Row]) -> list[Row]:
+    """Without the rows of graphs that were also published for the same setting and split, but less evaluated."""
+    seen: defaultdict[tuple[str, int, str], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        if published := row.digests.get("published"):
+            seen[row.dataset_label, row.seed, row.defense_label][published].add(row.evaluator_label)
+    # Of two that were evaluated as often, the later.
+    most = {key: max(reversed(found), key=lambda digest: len(found[digest])) for key, found in seen.items()}
+    return [
+        row
+        for row in rows
+        if row.digests.get("published") in {None, most.get((row.dataset_label, row.seed, row.defense_label))}
+    ]
 
 
 def complete(rows: Iterable[Row], cells: Collection[Cell]) -> list[Row]:

@@ -86,3 +86,29 @@ def test_of_two_rows_of_a_cell_the_later_stays_where_one_is_not_sound(ship, cell
     )
     assert found(ship._one_a_cell([failed, sound], cells), cells[1]) == sound
     assert found(ship._one_a_cell([sound, failed], cells), cells[1]) == failed
+
+
+def published_as(cell, digest, **fields):
+    return row(cell, digests={"published": digest} if cell.defense else {}, **fields)
+
+
+@pytest.mark.parametrize("more_first", [False, True])
+def test_rows_of_a_setting_are_of_the_graph_that_was_evaluated_most(ship, cells, more_first):
+    """A defense that learns publishes another graph on another processor: their rows are not to be mixed."""
+    here = [published_as(c, "a", wall_seconds=9.0) for c in cells]
+    elsewhere = [published_as(c, "b") for c in cells if c.evaluator is None or c.evaluator.name == "cn"]
+    rows = ship.complete([*here, *elsewhere] if more_first else [*elsewhere, *here], cells)
+    assert len(rows) == len(cells)
+    assert {r.digests["published"] for r in rows if r.defense} == {"a"}
+
+
+def test_an_evaluator_run_on_another_graph_than_the_rest_waits(ship, cells):
+    rows = [published_as(c, "b" if c.evaluator and c.evaluator.name == "aa" and c.seed == 1 else "a") for c in cells]
+    kept = ship.complete(rows, cells)
+    assert {r.seed for r in kept if r.evaluator == "aa"} == {0}
+    assert {r.seed for r in kept if r.evaluator == "cn"} == {0, 1}
+
+
+def test_a_failure_that_published_nothing_belongs_to_any_graph(ship, cells):
+    rows = [published_as(c, "a") if c.kind != "utility" else row(c, status="blocked") for c in cells]
+    assert len(ship.complete(rows, cells)) == len(cells)
