@@ -216,7 +216,7 @@ def _resident_bytes(pid: int) -> int:
         lists = list(Path(f"/proc/{pid}/task").glob("*/children"))
         if not lists:
             return total + sum(int(child.memory_info().rss) for child in process.children(recursive=True))
-    except psutil.Error:
+    except (psutil.Error, OSError):  # OSError where it ends while the list of its threads is read
         return 0  # it has just ended
     for listed in lists:
         with suppress(OSError):  # of a thread that has just ended

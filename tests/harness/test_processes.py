@@ -1,10 +1,12 @@
 """Processes of cells: how they begin and end."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -60,6 +62,14 @@ def test_memory_of_a_cell_is_that_of_all_its_descendants():
     assert found == pytest.approx(expected, rel=0.05)
     assert found > 2**26
     assert _resident_bytes(leader.pid) == 0
+
+
+def test_a_cell_may_end_while_its_memory_is_read(monkeypatch):
+    def ended(folder, pattern):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+
+    monkeypatch.setattr(Path, "glob", ended)
+    assert _resident_bytes(os.getpid()) == 0
 
 
 # What the fork server does, and then a cell; it prints the packages that the cell still had to load parts of.
