@@ -75,8 +75,12 @@ class MaskedGAE(MaskedGAEParameters, GAE):
     def _view(self, published: Graph, adjacency: SparseMatrix, rng: np.random.Generator) -> View:  # noqa: ARG002
         """A random part of the links to be reconstructed, messages along the rest."""
         count = max(1, round(self.masked_share * published.num_edges))
-        masked = published.edges[sample_distinct(published.num_edges, count, rng)]
-        return masked, normalised_adjacency(published.without_edges(masked))
+        masked = sample_distinct(published.num_edges, count, rng)
+        shown = np.ones(published.num_edges, dtype=np.bool_)
+        shown[masked] = False
+        weights = None if published.weights is None else published.weights[shown]
+        rest = Graph(num_nodes=published.num_nodes, edges=published.edges[shown], weights=weights)
+        return published.edges[masked], normalised_adjacency(rest)
 
 
 @register("gae-cos", version=1, tags=("paper",))

@@ -22,12 +22,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ppgsl_bench.device import current_device
 from ppgsl_bench.graph import Graph
+from ppgsl_bench.sparse_products import LANES, add_transposed_columns, multiply_rows
 
 # Below this many multiply-adds (about a millisecond of work) starting threads costs more than it saves.
 _WORTH_THREADS = 8_000_000
@@ -75,8 +75,27 @@ class SparseMatrix:
         """The product of the transpose."""
         if self.symmetric:
             return self.multiply(dense)
+        if self.values.device.type == "cpu" and self.shape[1] < self.shape[0]:
+            threads = usable_threads(len(self.values) * dense.shape[1])
+            # Threads share the columns here. If some had none to work on, the rows of the transpose are better shared.
+            if threads <= max(1, dense.shape[1] // LANES):
+                return self._scattered(dense, threads)
         indptr, indices, _ = self._transposed
         return csr_product(indptr, indices, self._transposed_values, dense, self.shape[::-1])
+
+    def _scattered(self, dense: Tensor, threads: int) -> Tensor:
+        """The product of the transpose, without making it: the few rows of the result stay in a near cache."""
+        out = torch.zeros(self.shape[1], dense.shape[1], dtype=dense.dtype)
+        run_in_threads(
+            add_transposed_columns,
+            [*(LANES * share for share in even_shares(dense.shape[1] // LANES, threads)[:-1]), dense.shape[1]],
+            self.indptr.numpy(),
+            self.indices.numpy(),
+            self.values.detach().numpy(),
+            dense.detach().contiguous().numpy(),
+            out.numpy(),
+        )
+        return out
 
     def with_values(self, values: Tensor) -> "SparseMatrix":
         """The same pattern with other values, in the same order."""
@@ -150,7 +169,7 @@ def csr_product(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, 
     out = torch.empty(shape[0], dense.shape[1], dtype=dense.dtype)
     rows = indptr.numpy()
     run_in_threads(
-        _multiply_rows,
+        multiply_rows,
         row_shares(rows, usable_threads(len(values) * dense.shape[1])),
         rows,
         indices.numpy(),
@@ -166,20 +185,6 @@ def torch_csr_product(indptr: Tensor, indices: Tensor, values: Tensor, dense: Te
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False) @ dense
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _multiply_rows(first, last, indptr, indices, values, dense, out):  # type: ignore[no-untyped-def]
-    width = dense.shape[1]
-    for i in range(first, last):
-        for c in range(width):
-            out[i, c] = 0
-        for p in range(indptr[i], indptr[i + 1]):
-            value = values[p]
-            if value != 0:
-                j = indices[p]
-                for c in range(width):
-                    out[i, c] += value * dense[j, c]
 
 
 def usable_threads(work: int) -> int:
@@ -322,12 +327,13 @@ class Encoder(nn.Module):
         if isinstance(h, OneHot):
             return OneHot(h.shape[0], self._mask(torch.empty(h.shape[0], device=self.generator.device)))
         if isinstance(h, SparseMatrix):
-            return h.with_values(h.values * self._mask(h.values))
-        return h * self._mask(h)
+            return h.with_values(self._mask(h.values).mul_(h.values))
+        return h * self._mask(h) if h.requires_grad else self._mask(h).mul_(h)
 
     def _mask(self, like: Tensor) -> Tensor:
-        kept = torch.rand(like.shape, generator=self.generator, device=like.device) >= self.dropout
-        return kept / (1 - self.dropout)
+        # In place: as many numbers as a graph has features are slow to make room for.
+        kept = torch.rand(like.shape, generator=self.generator, device=like.device).ge_(self.dropout)
+        return kept.div_(1 - self.dropout)
 
 
 class GCN(Encoder):

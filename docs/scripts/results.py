@@ -73,10 +73,11 @@ def main() -> None:
     for row in rows:
         if row.evaluator:
             met[row.dataset_label, row.evaluator_label].add(row.seed)
-    seeds: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+    seeds: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for (dataset, evaluator), found in sorted(met.items()):
-        seeds[dataset, len(found)].append(f"`{evaluator}`")
-    lines = [[f"`{dataset}`", count, ", ".join(names)] for (dataset, count), names in sorted(seeds.items())]
+        seeds[dataset, len(found)].add(evaluator)
+    everything = {evaluator for _, evaluator in met}
+    lines = [[f"`{dataset}`", count, _told(names, everything)] for (dataset, count), names in sorted(seeds.items())]
     plots, tables = [], []
     for dataset in measurements.datasets:
         for task in TASKS:
@@ -99,6 +100,15 @@ def main() -> None:
         features=" ".join(_features(measurements, dataset) for dataset in measurements.datasets),
     )
     TARGET.write_text(page, encoding="utf-8")
+
+
+def _told(names: set[str], everything: set[str]) -> str:
+    """Some of the attacks and tasks, by whichever list is shorter: those that are there, or those that are missing."""
+    missing = everything - names
+    listed = ", ".join(f"`{name}`" for name in sorted(missing if len(missing) < len(names) else names))
+    if not missing:
+        return f"all {len(everything)}"
+    return f"all but {listed}" if len(missing) < len(names) else listed
 
 
 def _best(measurements: Measurements, datasets: list[str], attack: str) -> str:
