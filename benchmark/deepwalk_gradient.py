@@ -14,8 +14,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ppgsl_bench.pairs import Pairs
+from ppgsl_bench.sparse_products import TWICE, multiply_row
 
 Floats = NDArray[np.float64]
+Values = NDArray[np.floating]
 
 # Entries of the matrix inside the logarithm are raised to this floor, as in the implementation of Han et al.
 FLOOR = 1e-3
@@ -88,7 +90,7 @@ def link_gradient(
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).ravel()
     forward = (adjacency * (1 / degrees)).tocsr().astype(dtype)
     backward = forward.T.tocsr()
-    inverse_degree = (1 / degrees).astype(dtype)[:, None]
+    inverse_degree = (1 / degrees).astype(dtype)
     # Z_uv is above its floor where S_uv exceeds this, v by v.
     least = (FLOOR * window * negative / degrees.sum() * degrees).astype(dtype)[:, None]
     towards_z = (_inverse_gram(output) @ output.astype(np.float64).T).T.astype(dtype)
@@ -98,20 +100,9 @@ def link_gradient(
     for start in range(0, len(nodes), chunk):
         rows = nodes[start : start + chunk]
         reach, response = buffers[:, : num_nodes * window * len(rows)].reshape(2, num_nodes, window, len(rows))
-        power = np.zeros((num_nodes, len(rows)), dtype=dtype)
-        power[rows, np.arange(len(rows))] = 1
-        total = np.zeros_like(power)
-        for s in range(window):
-            np.multiply(power, inverse_degree, out=reach[:, s])
-            power = forward @ power
-            total += power
+        total = _spread(forward, inverse_degree, rows, reach)
         by_z = towards_z @ gradient[start : start + chunk].T.astype(dtype)
-        pulled = np.divide(by_z, total, out=np.zeros_like(total), where=total > least)
-        summed = np.zeros_like(total)
-        for s in reversed(range(window)):
-            summed += pulled
-            response[:, s] = summed
-            pulled = backward @ pulled if s else pulled
+        _pull(backward, np.divide(by_z, total, out=np.zeros_like(total), where=total > least), response)
         _add_paired_products(reach.reshape(num_nodes, -1), response.reshape(num_nodes, -1), links, result)
     return result / 2
 
@@ -137,6 +128,49 @@ def _inverse_gram(output: NDArray[np.floating]) -> Floats:
 def _rows_at_once(num_nodes: int, window: int, itemsize: int) -> int:
     fitting = _CHUNK_BYTES // (2 * window * num_nodes * itemsize)
     return int(min(max(fitting, _FEWEST_ROWS), _MOST_ROWS))
+
+
+def _spread(forward: sp.csr_array, inverse_degree: Values, rows: NDArray[np.int64], reach: Values) -> Values:
+    """Write R_s / d, s = 0 … T-1, to `reach` [N, T, columns]; returns S, shape [N, columns]."""
+    power = np.zeros((len(reach), len(rows)), dtype=reach.dtype)
+    power[rows, np.arange(len(rows))] = 1
+    np.multiply(power, inverse_degree[:, None], out=reach[:, 0])
+    product, total = np.empty_like(power), np.zeros_like(power)
+    for step in range(1, reach.shape[1] + 1):
+        _spread_once(forward.indptr, forward.indices, forward.data, power, inverse_degree, product, total, reach, step)
+        power, product = product, power
+    return total
+
+
+def _pull(backward: sp.csr_array, pulled: Values, response: Values) -> None:
+    """Write C_s, s = 0 … T-1, to `response` [N, T, columns] in reverse order; H, in `pulled`, is overwritten."""
+    product, summed = np.empty_like(pulled), pulled.copy()
+    response[:, -1] = summed
+    for step in reversed(range(response.shape[1] - 1)):
+        _pull_once(backward.indptr, backward.indices, backward.data, pulled, product, summed, response, step)
+        pulled, product = product, pulled
+
+
+@njit(cache=True)
+def _spread_once(indptr, indices, values, power, inverse_degree, product, total, reach, step):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The next power into `product`, added to `total`; divided by degrees it is a step of `reach`, if one is left."""
+    for i in range(len(product)):
+        multiply_row(indices, values, indptr[i], indptr[i + 1], power, product, i, TWICE)
+        for c in range(product.shape[1]):
+            total[i, c] += product[i, c]
+        if step < reach.shape[1]:
+            for c in range(product.shape[1]):
+                reach[i, step, c] = product[i, c] * inverse_degree[i]
+
+
+@njit(cache=True)
+def _pull_once(indptr, indices, values, pulled, product, summed, response, step):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The next step back into `product`; the sum of all so far is a step of `response`."""
+    for i in range(len(product)):
+        multiply_row(indices, values, indptr[i], indptr[i + 1], pulled, product, i, TWICE)
+        for c in range(product.shape[1]):
+            summed[i, c] += product[i, c]
+            response[i, step, c] = summed[i, c]
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})

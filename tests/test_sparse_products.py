@@ -8,19 +8,22 @@ from numba import njit
 
 from ppgsl_bench import message_passing
 from ppgsl_bench.message_passing import SparseMatrix
-from ppgsl_bench.sparse_products import LANES, add_transposed_columns, multiply_rows
+from ppgsl_bench.sparse_products import LANES, ONCE, TWICE, add_transposed_columns, multiply_row, multiply_rows
 
 # Each path through the blocks: narrower than one, one, two, four of them, and what is left over.
 WIDTHS = [1, 3, LANES - 1, LANES, LANES + 1, 2 * LANES, 3 * LANES + 5, 4 * LANES, 7 * LANES, 8 * LANES + 9]
 
 
-@njit(fastmath={"contract"})
 def plain_product(indptr, indices, values, dense, out):
     out[:] = 0
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             for c in range(dense.shape[1]):
                 out[i, c] += values[p] * dense[indices[p], c]
+
+
+# Without leave to contract, multiplication and addition are rounded each for itself.
+PLAIN = {ONCE: njit(fastmath={"contract"})(plain_product), TWICE: njit(plain_product)}
 
 
 def sparse(rows, columns, seed, dtype=np.float32):
@@ -32,9 +35,9 @@ def sparse(rows, columns, seed, dtype=np.float32):
     return matrix
 
 
-def plainly(matrix, dense):
+def plainly(matrix, dense, roundings=ONCE):
     out = np.empty((matrix.shape[0], dense.shape[1]), dense.dtype)
-    plain_product(matrix.indptr, matrix.indices, matrix.data, dense, out)
+    PLAIN[roundings](matrix.indptr, matrix.indices, matrix.data, dense, out)
     return out
 
 
@@ -63,6 +66,23 @@ def test_products_have_the_bits_of_the_plain_loop(rows, columns, width, dtype, s
     add_transposed_columns(0, first, matrix.indptr, matrix.indices, matrix.data, dense, out[1:-1])
     np.testing.assert_array_equal(out[1:-1], plainly(sp.csr_array(matrix.T), dense))
     assert not out[[0, -1]].any()
+
+
+@given(width=st.sampled_from(WIDTHS), roundings=st.sampled_from([ONCE, TWICE]), seed=st.integers(0, 2**32 - 1))
+def test_rows_are_rounded_as_asked(width, roundings, seed):
+    matrix = sparse(7, 40, seed)
+    dense = np.random.default_rng(seed).standard_normal((40, width), dtype=np.float32)
+    out = np.empty((7, width), np.float32)
+    for i in range(7):
+        multiply_row(matrix.indices, matrix.data, matrix.indptr[i], matrix.indptr[i + 1], dense, out, i, roundings)
+    np.testing.assert_array_equal(out, plainly(matrix, dense, roundings))
+
+
+def test_one_rounding_more_would_be_noticed():
+    matrix = sparse(9, 400, 0)
+    matrix.data *= np.float32(1 / 3)
+    dense = np.random.default_rng(0).standard_normal((400, LANES), dtype=np.float32)
+    assert (plainly(matrix, dense, ONCE) != plainly(matrix, dense, TWICE)).any()
 
 
 def test_another_order_of_the_entries_would_be_noticed():
