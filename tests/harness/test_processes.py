@@ -93,9 +93,12 @@ print(*{{name.partition(".")[0] for name in set(sys.modules) - loaded}})
     [
         ("attacks.neighbours", "ResourceAllocation", "plugin().score(case.graph, case.pairs, case.rng)"),
         ("utilities.link_prediction", "LinkPrediction", "plugin(epochs=1).evaluate(case.graph, case.split, case.rng)"),
+        ("metrics", "hits_at_k", "plugin([0, 1], [0.0, 1.0])"),
     ],
 )
 def test_the_server_has_loaded_what_libraries_load_on_first_use(module, plugin, call):
     program = CELL_AFTER_PRELOADING.format(module=module, plugin=plugin, call=call)
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"numba", "sympy"} & set(result.stdout.split())
+    # The first process compiles what nobody has compiled yet, for which numba loads more than to call it.
+    for _ in range(2):
+        result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"numba", "sympy", "pandas"} & set(result.stdout.split())
