@@ -21,7 +21,7 @@ if "ppgsl_bench.message_passing" in sys.modules:
     # The first step of an optimiser imports torch's compiler, used or not (1.3 s).
     import_module("torch._dynamo")
 
-# The first use of ogb's Evaluator imports pandas (0.5 s).
+# The first use of ogb's Evaluator imports pandas and scikit-learn's metrics (0.9 s).
 hits_at_k([0, 1], [0.0, 1.0])
 
 # Objects of the libraries live for ever. Left to the collector, each cell would walk all of them (0.1 s) and, by

@@ -16,10 +16,10 @@ from numba.extending import intrinsic
 
 # Columns that are worked on as one: the numbers in the widest register.
 LANES = 16
-# Lengths of tuples are known to the compiler.
-# How many times LANES columns a pass over a row's entries covers.
+# Two choices are made by the length of a tuple, which the compiler knows.
+# How many times LANES columns a pass over a row's entries covers:
 _ONE, _TWO, _FOUR = (0,), (0, 0), (0, 0, 0, 0)
-# How often a term is rounded: once where multiplication and addition are fused, twice as in SciPy's products.
+# How often a term is rounded; once where multiplication and addition are fused, twice as in SciPy's products:
 ONCE, TWICE = (0,), (0, 0)
 
 
